@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/documents/documents.hpp"
-#include "cli/report_formats.hpp"
+#include "cli/documents/completion.hpp"
+#include "cli/documents/manual_page.hpp"
+#include "cli/documents/reference.hpp"
+#include "cli/documents/schema.hpp"
 #include "programs.hpp"
 
 namespace {

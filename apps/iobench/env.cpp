@@ -108,10 +108,10 @@ std::string headline(const bench::EnvResult& result) {
 
 void findings(const bench::EnvResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  for (const bench::Finding& finding : result.environment.findings) {
+  for (const bench::MachineFinding& finding : result.environment.findings) {
     fmt::format_to(to, "{}: {}\n", enum_name(finding.severity), cli::printable(finding.text));
     fmt::format_to(to, "  is      {}\n  normal  {}\n  do      {}\n", cli::printable(finding.measured),
-                   cli::printable(finding.normal), cli::printable(finding.remedy));
+                   cli::printable(finding.normal), cli::printable(finding.advice));
   }
 }
 

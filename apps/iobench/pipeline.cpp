@@ -17,11 +17,10 @@ namespace {
 /// With one digit, because a stall of 0.5 % matters.
 std::string percent(const std::optional<double>& ratio) { return percent_cell(ratio, 1); }
 
-/// "1 shard", "200 images"
+/// "1 shard", "200 files"
 std::string source_text(const bench::PipelineResult& result) {
-  std::string_view noun = enum_name(result.source);
-  if (noun.ends_with('s')) noun.remove_suffix(1);
-  return format_count(result.files, noun);
+  constexpr std::array kNouns{"shard", "file", "null"};  // by SourceForm
+  return format_count(result.files, kNouns[static_cast<std::size_t>(result.source)]);
 }
 
 void summary(const bench::PipelineResult& result, std::string& out) {

@@ -40,15 +40,14 @@ std::string headroom_cell(const std::optional<double>& ratio) {
 
 /// Without a job, what is needed and the headroom are left out. What more reads deliver matters where storage is the
 /// bottleneck.
-void ladder(const bench::RunResult& result, std::string& out) {
+void stage_table(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  const bool has_job = result.conclusion.requirement.has_value();
+  const bool has_job = result.summary.requirement.has_value();
   const char* available = result.repetitions.empty() ? "available" : "median";
   fmt::format_to(to, "{:<10}{}{:>10}{}\n", "stage", has_job ? fmt::format("{:>9}", "needed") : "", available,
                  has_job ? fmt::format("{:>10}", "headroom") : "");
-  for (const bench::LadderRow& row : result.conclusion.ladder) {
-    if (row.stage == bench::stage::kMoreReads && result.conclusion.verdict.limiting_stage != bench::stage::kRead)
-      continue;
+  for (const bench::StageTableRow& row : result.summary.stage_table) {
+    if (row.stage == bench::stage::kMoreReads && result.summary.verdict.limiting_stage != bench::stage::kRead) continue;
     const std::string needed = has_job ? fmt::format("{:>9}", per_second_cell(row.required_per_second)) : "";
     const std::string headroom = has_job ? headroom_cell(row.headroom_ratio) : "";
     fmt::format_to(to, "{:<10}{}{:>10}{}  {}\n", row.stage, needed, per_second_cell(row.measured_per_second), headroom,
@@ -79,7 +78,7 @@ void repeated(const bench::RunResult& result, std::string& out) {
 /// Those whose samples are like the data: JPEGs, or not.
 void presets(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
-  const auto& rows = result.conclusion.presets;
+  const auto& rows = result.summary.presets;
   if (!rows.empty()) fmt::format_to(to, "\n{:<20}{:>10}{:>14}\n", "preset", "GPUs fed", "samples/s");
   for (const bench::PresetRow& row : rows) {
     if (bench::find_preset(row.name).jpeg != result.decode.has_value()) continue;
@@ -91,10 +90,10 @@ void presets(const bench::RunResult& result, std::string& out) {
 /// A job that is fed needs no advice. Where others disturbed the measurement, the first line says so.
 std::vector<std::string> hints_of(const bench::RunResult& result) {
   std::vector<std::string> hints = result.read.hints;
-  const bench::Conclusion& conclusion = result.conclusion;
-  const bool is_fed = conclusion.requirement && conclusion.verdict.ok.value_or(true);
-  const bool is_decoded =
-      std::ranges::find(conclusion.ladder, "decode", &bench::LadderRow::stage) != conclusion.ladder.end();
+  const bench::RunSummary& summary = result.summary;
+  const bool is_fed = summary.requirement && summary.verdict.ok.value_or(true);
+  const bool is_decoded = std::ranges::find(summary.stage_table, bench::stage::kDecode, &bench::StageTableRow::stage) !=
+                          summary.stage_table.end();
   if (result.pipeline && is_decoded && !is_fed && !result.neighbors.disturb()) {
     hints.insert(hints.begin(), result.pipeline->advice.begin(), result.pipeline->advice.end());
   }
@@ -125,19 +124,19 @@ std::size_t rows_of(const std::string& text) { return static_cast<std::size_t>(s
 }  // namespace
 
 cli::Answer answer_run(const bench::RunResult& result) {
-  const bench::Conclusion& conclusion = result.conclusion;
-  cli::Answer answer{.headline = conclusion.verdict.text};
-  if (conclusion.ladder.empty()) {  // interrupted before the end of all stages
+  const bench::RunSummary& summary = result.summary;
+  cli::Answer answer{.headline = summary.verdict.text};
+  if (summary.stage_table.empty()) {  // interrupted before the end of all stages
     answer.next = {result.command};
     return answer;
   }
   std::string& out = answer.body;
-  if (!conclusion.verdict.remedy.empty()) answer.remarks.push_back(conclusion.verdict.remedy);
+  if (!summary.verdict.remedy.empty()) answer.remarks.push_back(summary.verdict.remedy);
   out += '\n';
-  ladder(result, out);
+  stage_table(result, out);
   repeated(result, out);
   presets(result, out);
-  out += '\n' + loader_text(conclusion.loader, true, result.neighbors.disturb());
+  out += '\n' + loader_text(summary.loader, true, result.neighbors.disturb());
   constexpr std::size_t kRowsOfOthers = 5;  // the first line on two, that to repeat it, that about the node, the prompt
   std::size_t rows = rows_of(out) + kRowsOfOthers;
   for (const std::string& remark : answer.remarks) rows += lines_of(remark);

@@ -59,8 +59,8 @@ cli::Answer answer_pipeline(const bench::PipelineResult& result);
 /// local files from the start, all fields.
 cli::Answer answer_read(const bench::ReadResult& result);
 
-/// `iobench run` in text: the verdict first, what would close the gap, the ladder of required, measured and headroom,
-/// the DataLoader line, the environment.
+/// `iobench run` in text: the verdict first, what would close the gap, the table of stages
+/// with required, measured and headroom, the DataLoader line, the environment.
 cli::Answer answer_run(const bench::RunResult& result);
 
 /// `iobench sweep` in text: the settings and the lines that use them, then every curve with its knee.

@@ -241,9 +241,9 @@ void about(const bench::WatchResult& result, std::string& out) {
 }
 
 void findings(const bench::WatchResult& result, std::string& out) {
-  for (const bench::Finding& finding : result.findings) {
+  for (const bench::MachineFinding& finding : result.findings) {
     add_folded(fmt::format("{}: ", enum_name(finding.severity)), finding.text, out);
-    add_folded("  do      ", finding.remedy, out);
+    add_folded("  do      ", finding.advice, out);
   }
 }
 

@@ -1,5 +1,3 @@
-#include "dataset/cache/cache.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -9,6 +7,11 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/units.hpp"
+#include "dataset/cache/cache_check.hpp"
+#include "dataset/cache/cache_gc.hpp"
+#include "dataset/cache/cache_lease.hpp"
+#include "dataset/cache/cache_ls.hpp"
+#include "dataset/cache/cache_warm.hpp"
 #include "shardctl/reports.hpp"
 #include "shardctl/verbs.hpp"
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "cli/field_text.hpp"
-#include "cli/report_formats.hpp"
 #include "core/units.hpp"
 #include "report/page.hpp"
 
@@ -16,8 +15,8 @@ namespace {
 
 /// The position of a problem: shard, offset and key, if known.
 std::string position_of(const dataset::Problem& problem) {
-  std::string position = problem.shard.empty() ? "the set" : cli::printable(problem.shard);
-  if (problem.offset) position += fmt::format(" at byte {}", *problem.offset);
+  std::string position = problem.where.path.empty() ? "the set" : cli::printable(problem.where.path);
+  if (problem.where.offset) position += fmt::format(" at byte {}", *problem.where.offset);
   if (!problem.key.empty()) position += ", " + cli::printable(problem.key);
   return position;
 }
@@ -25,9 +24,8 @@ std::string position_of(const dataset::Problem& problem) {
 /// The faults of one file: the most severe one decides the case, all are in its message.
 cli::CiCase ci_case(const std::string& file, const std::vector<const dataset::Problem*>& problems, bool strict) {
   using Outcome = cli::CiCase::Outcome;
-  const bool failed = std::ranges::any_of(problems, [&](const dataset::Problem* problem) {
-    return strict || problem->severity == dataset::Severity::error;
-  });
+  const bool failed = std::ranges::any_of(
+      problems, [&](const dataset::Problem* problem) { return strict || problem->severity == Severity::error; });
   std::string message;
   for (const dataset::Problem* problem : problems) {
     message += fmt::format("{}{}: {}: {}", message.empty() ? "" : "\n", problem->code, position_of(*problem),
@@ -45,8 +43,8 @@ std::vector<cli::CiCase> ci_cases(const std::vector<dataset::Problem>& problems,
   std::map<std::string, std::vector<const dataset::Problem*>> by_file;
   for (const std::string& file : files) by_file[file];
   for (const dataset::Problem& problem : problems) {
-    const auto [found, is_new] = by_file.try_emplace(problem.shard);
-    if (is_new) files.push_back(problem.shard);
+    const auto [found, is_new] = by_file.try_emplace(problem.where.path);
+    if (is_new) files.push_back(problem.where.path);
     found->second.push_back(&problem);
   }
   std::vector<cli::CiCase> cases;
@@ -75,7 +73,7 @@ cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std:
   report.details = "\n| severity | code | location | meaning |\n|---|---|---|---|\n";
   for (const dataset::Problem& problem : problems) {
     report.details += fmt::format(
-        "| {} | `{}` | {} | {} |\n", problem.severity == dataset::Severity::error ? "error" : "warning", problem.code,
+        "| {} | `{}` | {} | {} |\n", problem.severity == Severity::error ? "error" : "warning", problem.code,
         report::markdown_text(position_of(problem)), report::markdown_text(cli::printable(problem.text)));
   }
   return report;
@@ -83,13 +81,13 @@ cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std:
 
 std::string findings_text(const std::vector<dataset::Problem>& problems, std::uint64_t total) {
   constexpr std::size_t most_shown = 3;
-  std::map<std::pair<dataset::Severity, std::string_view>, std::vector<const dataset::Problem*>> kinds;
+  std::map<std::pair<Severity, std::string_view>, std::vector<const dataset::Problem*>> kinds;
   for (const dataset::Problem& problem : problems) kinds[{problem.severity, problem.code}].push_back(&problem);
   std::string out;
   for (const auto& [kind, found] : kinds) {
     std::uint64_t count = 0;
     for (const dataset::Problem* problem : found) count += problem->count;
-    out += fmt::format("  {} {}: {}\n", kind.first == dataset::Severity::error ? "error" : "warning", kind.second,
+    out += fmt::format("  {} {}: {}\n", kind.first == Severity::error ? "error" : "warning", kind.second,
                        format_count(count, "finding"));
     total -= count;
     for (const dataset::Problem* problem : found | std::views::take(most_shown)) {
@@ -109,7 +107,7 @@ cli::Answer answer_of(const dataset::WrittenSets& written, const dataset::WriteO
   if (const auto& dry = written.dry_run) {
     answer.headline =
         fmt::format("dry run: {} to write, {}, checked", format_count(dry->shards, "shard"), format_size(dry->bytes));
-    answer.facts = {{"resumed", written.resumed.value_or("")}, {"free", format_size(dry->free_bytes)}};
+    answer.facts = {{"resumed", written.resumed.value_or("")}, {"free", dry->free_bytes ? format_size(*dry->free_bytes) : ""}};
     answer.next = {again};
     return answer;
   }

@@ -18,7 +18,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
   if (const auto& dry = result.dry_run) {
     answer.headline =
         fmt::format("dry run: {} to fetch, {}, checked", format_count(dry->files, "file"), format_size(dry->bytes));
-    answer.facts = {{"free", format_size(dry->free_bytes)}};
+    answer.facts = {{"free", format_size(dry->free_bytes.value_or(0))}};
     answer.next = {command_to_run("shardctl stage", options)};
     return answer;
   }

@@ -1,6 +1,7 @@
 #include "shardctl/verbs.hpp"
 
 #include "programs.hpp"
+#include "remedy_words.hpp"
 #include "stores_topic.hpp"
 
 namespace shardkit::apps {
@@ -45,7 +46,8 @@ cli::App shardctl_app() {
                     {"upload", "how-to/upload.md"},
                     {"cache", "how-to/node-cache.md"},
                     {"stores", "explain/staging.md"}},
-          .shared_topics = {stores_topic()}};
+          .shared_topics = {stores_topic()},
+          .remedies = remedy_words()};
 }
 
 }  // namespace shardkit::apps

@@ -1,7 +1,6 @@
 #include "catalog/image_list.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -181,7 +180,8 @@ class ListReader {
     }
     const std::string address = source_.path_of(path);
     scan_.problems.push_back(
-        {path, Error(ErrorCode::not_found, At{address}, "no file is called '{}' with an image's extension", address)});
+        {path, Error(ErrorCode::not_found, At{address}, Fault{"no file is called with an image's extension"},
+                     fmt::format("no file is called '{}' with an image's extension", address))});
     return false;
   }
 

@@ -11,7 +11,6 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
-#include "core/text.hpp"
 #include "formats/portable_name.hpp"
 
 namespace shardkit::catalog {

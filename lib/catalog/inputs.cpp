@@ -8,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "io/file.hpp"
-#include "io/publish.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::catalog {
@@ -44,7 +43,7 @@ void StoreAccess::describe(FieldList& v) {
 
 net::StoreOptions StoreAccess::store_options(Context& ctx) const {
   net::StoreOptions options;
-  options.s3 = {profile, endpoint_url, region, anonymous, virtual_hosts, requester_pays};
+  options.s3 = *this;
   options.token = net::bearer_token(system::process_environment());
   options.retry.on_retry = [&ctx](const net::RetryEvent& event) {
     ctx.repeated({event.address, event.reason, event.failures, event.attempts, event.wait.count(),

@@ -20,14 +20,7 @@ namespace shardkit::catalog {
 
 /// How a verb accesses object stores: part of its options. Secrets are never options, because other users can see
 /// those.
-struct StoreAccess {
-  std::string profile = {};
-  std::string endpoint_url = {};
-  std::string region = {};
-  bool anonymous = false;
-  bool requester_pays = false;
-  bool virtual_hosts = false;
-
+struct StoreAccess : net::S3Options {
   static constexpr std::string_view kTopic = "Object stores";  ///< of all its options
 
   void describe(FieldList& v);

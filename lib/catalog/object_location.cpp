@@ -1,6 +1,5 @@
 #include "catalog/object_location.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <unordered_set>
 

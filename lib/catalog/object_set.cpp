@@ -13,10 +13,14 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::catalog {
 namespace {
+
+constexpr std::string_view kBeforeMore = " and ";
+constexpr std::string_view kAfterMore = " more";
 
 /// Whether `name` is directly in `folder`.
 bool is_right_below(const std::string& folder, const std::string& name) {
@@ -164,7 +168,7 @@ class MergedSource final : public io::ObjectSource {
   void name_location() {
     const std::size_t more = folders_.size() + names_.size() - 1;
     location_ = folders_.empty() ? address_of(names_.front()) : folders_.front()->location();
-    if (more > 0) location_ += fmt::format(" and {} more", more);
+    if (more > 0) location_ = location_of_several(location_, more);
   }
 
   [[noreturn]] static void refuse_pair(const std::string& name, const Owner& one, const Owner& other) {
@@ -335,6 +339,17 @@ std::vector<std::optional<io::ObjectInfo>> find_all(io::ObjectSource& source, co
   sync::for_each_index(names.size(), concurrency, stop,
                        [&](std::size_t at, std::size_t) { found[at] = source.find(names[at]); });
   return found;
+}
+
+std::string location_of_several(std::string_view first, std::uint64_t more) {
+  return fmt::format("{}{}{}{}", first, kBeforeMore, more, kAfterMore);
+}
+
+bool is_location_of_several(std::string_view location) {
+  const std::size_t before = location.rfind(kBeforeMore);
+  if (before == std::string_view::npos || !location.ends_with(kAfterMore)) return false;
+  const std::size_t number = before + kBeforeMore.size();
+  return parse_count(location.substr(number, location.size() - kAfterMore.size() - number)).has_value();
 }
 
 ObjectSet open_objects(const std::vector<std::string>& operands, const net::StoreOptions& options,

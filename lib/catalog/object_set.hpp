@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/object_source.hpp"
@@ -26,6 +28,12 @@ struct ObjectSet {
   std::string manifest;
   std::string manifest_problem;  ///< not empty: the reason why nobody knows whether there is one
 };
+
+/// The location of a source that consists of several: "s3://bucket/train and 2 more". Staged markers and journals have
+/// it as their source (docs/explain/formats.md, "Staged marker").
+std::string location_of_several(std::string_view first, std::uint64_t more);
+/// Whether location_of_several() returned it.
+bool is_location_of_several(std::string_view location);
 
 /// Resolves SRC operands, one or more of:
 ///

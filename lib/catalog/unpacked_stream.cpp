@@ -1,6 +1,5 @@
 #include "catalog/unpacked_stream.hpp"
 
-#include <cerrno>
 #include <exception>
 #include <new>
 #include <utility>

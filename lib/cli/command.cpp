@@ -1,53 +1,6 @@
-#include <algorithm>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "cli/app.hpp"
+#include "cli/command.hpp"
 
 namespace shardkit::cli {
-
-std::string_view verb_group(std::string_view verb) {
-  const std::size_t blank = verb.find(' ');
-  return blank == std::string_view::npos ? std::string_view() : verb.substr(0, blank);
-}
-
-std::string_view last_word(std::string_view verb) { return verb.substr(verb.find(' ') + 1); }
-
-std::string verb_slug(std::string_view verb) {
-  std::string slug(verb);
-  std::replace(slug.begin(), slug.end(), ' ', '-');
-  return slug;
-}
-
-std::string VerbOrGroup::summary() const {
-  if (!is_group) return std::string(commands.front()->text().summary);
-  std::vector<std::string_view> verbs;
-  for (const Command* command : commands) verbs.push_back(last_word(command->text().name));
-  return fmt::format("{}", fmt::join(verbs, ", "));
-}
-
-std::vector<VerbOrGroup> first_words(const App& app) {
-  std::vector<VerbOrGroup> words;
-  for (const Command& command : app.commands) {
-    const std::string_view verb = command.text().name;
-    const std::string_view group = verb_group(verb);
-    const auto known = group.empty() ? words.end() : std::ranges::find(words, group, &VerbOrGroup::word);
-    if (known != words.end()) {
-      known->commands.push_back(&command);
-    } else {
-      words.push_back({group.empty() ? verb : group, !group.empty(), {&command}});
-    }
-  }
-  return words;
-}
-
-std::string_view page_of(const App& app, std::string_view verb) {
-  for (const auto& [name, page] : app.pages) {
-    if (name == verb || name == verb_group(verb)) return page;
-  }
-  return {};
-}
 
 void CommonOptions::describe(FieldList& v, const Command* command) {
   v.topic("Report and log");

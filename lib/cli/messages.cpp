@@ -158,7 +158,7 @@ void Messages::put(const std::string& text) {
   console_.err << text << std::flush;
 }
 
-std::string Messages::warning_text(const Warning& warning) const {
+std::string Messages::warning_text(const Finding& warning) const {
   const std::string text = without_secrets(warning.text);
   if (json_) return line("warning", "warning", {{"code", warning.code}, {"text", text}});
   return titled(fmt::format("{}: {}", painted("warning", kYellow), printable(text)));
@@ -177,7 +177,7 @@ std::string Messages::painted(std::string_view text, std::string_view color) con
   return console_.err_color ? fmt::format("{}{}\x1b[0m", color, text) : std::string(text);
 }
 
-void Messages::warning(const Warning& warning) {
+void Messages::warning(const Finding& warning) {
   if (++warnings_ <= kMostWarnings) put(warning_text(warning));
 }
 

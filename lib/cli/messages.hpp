@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -38,7 +37,7 @@ class Messages final : public Log {
   void end_progress() { monitor_.reset(); }
 
   /// Shows the first 20, also between lines of progress.
-  void warning(const Warning& warning) override;
+  void warning(const Finding& warning) override;
   void repeated(const RepeatedRequest& request) override;
   /// The number of warnings that were not shown, if there are any.
   void more_warnings();
@@ -58,7 +57,7 @@ class Messages final : public Log {
   void json_failure(const Outcome& outcome, int signal) const;
   std::string json_stop(int signal, int exit_code, std::string_view text) const;
   void put(const std::string& text);
-  std::string warning_text(const Warning& warning) const;
+  std::string warning_text(const Finding& warning) const;
   void say(std::string_view line) const;
   std::string titled(std::string_view line) const;
   std::string go_on_line() const;

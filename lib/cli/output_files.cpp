@@ -95,7 +95,8 @@ void require_apart(const NamedFile& output, const NamedFile& other, std::string_
                 "'{}' is given by {} and by {}, and one would overwrite the other: choose another file", output.text,
                 output.field.spelling(), other.field.spelling());
   }
-  if (other.field.output == Output::own && lies_in(output.path, other.path) && is_name_in_sets(output.path)) {
+  if ((other.field.output == Output::own || other.field.output == Output::location) &&
+      lies_in(output.path, other.path) && is_name_in_sets(output.path)) {
     refuse(output, fmt::format("has a name that {} '{}' uses for its own files", other.field.spelling(), other.text));
   }
   if (other.field.role == Role::output_file || output.field.output == Output::shared) return;
@@ -117,7 +118,12 @@ void require_writable(const Field& output, const std::string& path, const std::s
   const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::usage, why, path); };
   if (is_file && path.empty()) refuse(fmt::format("{}: the file name is empty", option));
   if (path == "-") refuse(fmt::format("{}: give a {}; only --json accepts - for standard output", option, wanted));
-  if (is_url(path) || has_scheme(path, "s3:/") || has_scheme(path, "gs:/")) {  // with a slash lost
+  const bool has_lost_slash = !is_url(path) && (has_scheme(path, "s3:/") || has_scheme(path, "gs:/"));
+  if (output.output == Output::location) {
+    if (has_lost_slash) refuse(fmt::format("{} '{}' is not an address; give s3://bucket/prefix", option, path));
+    if (is_url(path)) return;  // the verb knows which stores can be written to
+  }
+  if (is_url(path) || has_lost_slash) {
     refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}{}{}", option, path,
                        wanted, is_file ? "" : ", and copy it to a bucket with shardctl upload",
                        swapped.empty() ? "" : ". If the order is wrong: " + remedy::in_text(swapped)));

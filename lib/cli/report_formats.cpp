@@ -20,16 +20,15 @@
 #include "report/page.hpp"
 #include "system/clock.hpp"
 #include "system/host.hpp"
-#include "system/node_name.hpp"
 
 namespace shardkit::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const std::vector<Warning>& warnings) {
+Json to_json(const std::vector<Finding>& warnings) {
   Json list = Json::array();
-  for (const Warning& warning : warnings) list.push_back({{"code", warning.code}, {"text", warning.text}});
+  for (const Finding& warning : warnings) list.push_back({{"code", warning.code}, {"text", warning.text}});
   return list;
 }
 

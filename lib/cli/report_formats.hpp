@@ -27,7 +27,7 @@ struct Report {
   double elapsed_seconds = 0;
   std::vector<FieldNode> options;
   std::vector<FieldNode> result;  ///< ignored for a failure, unless failed_with_result
-  std::vector<Warning> warnings;
+  std::vector<Finding> warnings;
   Outcome outcome;
   bool failed_with_result = false;
   std::vector<std::pair<std::string, std::string>> labels = {};  ///< of --label

@@ -1,7 +1,5 @@
 #include "core/context.hpp"
 
-#include "core/error.hpp"
-
 namespace shardkit {
 
 void Progress::start(const char* name, std::uint64_t total_items, std::uint64_t total_bytes, const char* items_name) {
@@ -52,7 +50,7 @@ void Context::flush_log() {
   held_.reset();
 }
 
-std::vector<Warning> Context::warnings() const {
+std::vector<Finding> Context::warnings() const {
   const std::scoped_lock lock(mutex_);
   return warnings_;
 }

@@ -14,6 +14,7 @@
 #include <fmt/core.h>
 
 #include "core/bytes.hpp"
+#include "core/finding.hpp"
 
 namespace shardkit {
 
@@ -41,12 +42,6 @@ struct Progress {
   void next_stage() { ++stage; }
 };
 
-/// A problem that the user should know and that did not stop the command. `code` is stable and snake_case.
-struct Warning {
-  std::string code;
-  std::string text;
-};
-
 /// A request that failed and is repeated.
 struct RepeatedRequest {
   std::string address;
@@ -62,7 +57,7 @@ struct RepeatedRequest {
 class Log {
  public:
   virtual ~Log() = default;
-  virtual void warning(const Warning& warning) = 0;
+  virtual void warning(const Finding& warning) = 0;
   virtual void repeated(const RepeatedRequest& request) = 0;
 };
 
@@ -109,7 +104,7 @@ class Context {
     warn(std::move(code), fmt::vformat(text, fmt::make_format_args(args...)));
   }
   /// A copy of the warnings so far, in order.
-  std::vector<Warning> warnings() const;
+  std::vector<Finding> warnings() const;
 
  private:
   std::stop_token stop_;
@@ -118,7 +113,7 @@ class Context {
   Log* log_ = nullptr;
   Progress progress_;
   mutable std::mutex mutex_;
-  std::vector<Warning> warnings_;
+  std::vector<Finding> warnings_;
   std::unordered_set<std::string> said_;  ///< code and text of each
   std::optional<RepeatedRequest> held_;   ///< the latest that is not in the log
   std::optional<std::chrono::steady_clock::time_point> logged_at_;

@@ -50,6 +50,12 @@ bool is_bad_file(ErrorCode code) {
 Error::Error(ErrorCode code, const std::string& text, std::string path, std::optional<std::uint64_t> offset)
     : std::runtime_error(text), code_(code), path_(std::move(path)), offset_(offset) {}
 
+Error::Error(ErrorCode code, At at, Fault fault, const std::string& text)
+    : Error(code, text.empty() ? fmt::format("'{}' {}{}", at.path, fault.text, fault.details) : text, at.path,
+            at.offset) {
+  fault_ = std::move(fault);
+}
+
 namespace {
 
 /// Hints for errors whose kernel text does not say what to change.

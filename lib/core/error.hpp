@@ -42,6 +42,12 @@ struct At {
   std::optional<std::uint64_t> offset = {};  ///< byte within it, if known
 };
 
+/// What is wrong with a file, in words without its name. A message about several files contains them once.
+struct Fault {
+  std::string text;          ///< the same for all files with this fault
+  std::string details = {};  ///< of one file, after the text
+};
+
 /// Thrown if a command cannot continue. The text contains what was expected and what to do; `path` and `offset` contain
 /// where. Caught once, in run_app.
 class Error : public std::runtime_error {
@@ -51,17 +57,22 @@ class Error : public std::runtime_error {
   template <class... Args>
   Error(ErrorCode code, At at, fmt::format_string<Args...> text, Args&&... args)
       : Error(code, fmt::vformat(text, fmt::make_format_args(args...)), std::move(at.path), at.offset) {}
+  /// The same with the name of a file and its fault as text, or with a text that has the name within the fault.
+  Error(ErrorCode code, At at, Fault fault, const std::string& text = {});
 
   ErrorCode code() const { return code_; }
   /// The file, folder or URL; empty if there is none.
   const std::string& path() const { return path_; }
   /// Byte offset within path(), if known.
   std::optional<std::uint64_t> offset() const { return offset_; }
+  /// That of path(); without a text if other files never have it.
+  const Fault& fault() const { return fault_; }
 
  private:
   ErrorCode code_;
   std::string path_;
   std::optional<std::uint64_t> offset_;
+  Fault fault_;
 };
 
 /// An Error{usage}, with a text like that of fmt::format().

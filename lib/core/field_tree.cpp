@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
 
 namespace shardkit {
 

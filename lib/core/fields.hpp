@@ -99,11 +99,13 @@ inline constexpr NeedsUnit kOfTrainingStep{60};
 
 /// Owner of the contents of an output that an operand or option names.
 enum class Output {
-  none,   ///< it is not written, except for a Role::output_file, which is replaced
-  own,    ///< the verb's: a folder that it creates or fills
-  shared  ///< shared with others: a folder in which files come and go, a file that is appended to
+  none,      ///< it is not written, except for a Role::output_file, which is replaced
+  own,       ///< the verb's: a folder that it creates or fills
+  location,  ///< the same, or a prefix of a bucket; with Role::output_file an object
+  shared     ///< shared with others: a folder in which files come and go, a file that is appended to
 };
 inline constexpr Output kOutputFolder = Output::own;
+inline constexpr Output kOutputLocation = Output::location;
 inline constexpr Output kSharedOutput = Output::shared;
 
 /// Names that options of this purpose have in other verbs, separated by blanks: a wrong one is answered with this
@@ -257,10 +259,11 @@ class FieldList {
 
   void field(const Field& field, std::vector<std::string>& value);
 
+  /// `choices`: how many of the enum's values are possible here, from the first.
   template <NamedEnum E>
-  void field(const Field& field, E& value) {
+  void field(const Field& field, E& value, std::size_t choices = kEnumNames<E>.size()) {
     const auto assign = [](void* member, std::size_t index) { *static_cast<E*>(member) = static_cast<E>(index); };
-    add_choice(field, static_cast<std::size_t>(value), kEnumNames<E>, {&value, assign});
+    add_choice(field, static_cast<std::size_t>(value), std::span(kEnumNames<E>).first(choices), {&value, assign});
   }
 
   template <NamedEnum E>

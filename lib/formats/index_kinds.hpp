@@ -54,7 +54,7 @@ struct SetIndexFile {
 
 struct SetIndex {
   std::vector<SetIndexFile> files;
-  std::vector<Warning> warnings = {};
+  std::vector<Finding> warnings = {};
 };
 
 /// Contents of an index of a whole set about one shard.

@@ -15,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "io/page_cache.hpp"
+#include "io/publish.hpp"
 
 namespace shardkit::io {
 namespace {
@@ -255,6 +256,36 @@ int open_lock(const std::string& path) {
 }
 
 }  // namespace
+
+Unpublished FileSystem::create_for(const std::string& path) {
+  std::string temp = temp_name(path);
+  try {
+    auto file = create(temp);
+    return {std::move(temp), std::move(file)};
+  } catch (const Error& error) {  // names the final file
+    std::string text = error.what();
+    if (const std::size_t at = text.find(temp); at != std::string::npos) text.replace(at, temp.size(), path);
+    throw Error(error.code(), text, path);
+  }
+}
+
+std::optional<std::uint64_t> FileSystem::size_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+bool FileSystem::exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+std::unique_ptr<ByteSource> FileSystem::open(const std::string& path) { return std::make_unique<FileSource>(path); }
+
+std::vector<std::string> FileSystem::names_in(const std::string& folder) {
+  const File opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder);
+  return opened ? io::names_in(opened) : std::vector<std::string>();
+}
 
 LockAttempt try_lock(const File& file) {
   const int error = set_lock(file.fd(), F_WRLCK);

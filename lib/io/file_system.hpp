@@ -2,14 +2,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "core/bytes.hpp"
 #include "io/file.hpp"
+#include "io/output_files.hpp"
 
-/// The interface with which every output file is created: tests implement it with a file system that loses data that
-/// was not synced, or fails on the n-th call. Reading does not need it.
+/// The interface with which every file on disk is created: tests implement it with a file system that loses data that
+/// was not synced, or fails on the n-th call.
 namespace shardkit::io {
 
 /// A file that is written from start to end.
@@ -19,26 +22,10 @@ class WritableFile : public ByteSink {
   virtual void sync() = 0;
 };
 
-/// A file that is written in any order. While it is open its lock is held, so that no other process or handle writes
-/// it. Threads may write independently; sync() makes durable what was written before it began.
-class PatchFile {
+/// A file on disk that is written in any order. While it is open its lock is held, so that no other process or handle
+/// writes it.
+class PatchFile : public OutputFile {
  public:
-  virtual ~PatchFile() = default;
-
-  virtual void write_at(std::uint64_t offset, Bytes bytes) = 0;
-  /// Truncates or extends the file to `size` bytes.
-  virtual void resize(std::uint64_t size) = 0;
-  /// Extends the file to `size` bytes, if it is shorter, and reserves disk space for all of them if the file system
-  /// can.
-  virtual void reserve(std::uint64_t size) = 0;
-  /// From now on, whole pages of data that is aligned in file and memory bypass the page cache: that needs a tenth of
-  /// the CPU time and no memory. False, without a change, on network and memory file systems, and on those that do not
-  /// support it.
-  virtual bool bypass_cache() = 0;
-  /// As WritableFile::sync().
-  virtual void sync() = 0;
-  /// Waits until a range has left the page cache for the disk, where it is not durable yet: a later sync is short.
-  virtual void write_back(std::uint64_t offset, std::uint64_t length) = 0;
   /// Hints that those of the first `end` bytes that are on disk need not stay in memory.
   virtual void drop_cached(std::uint64_t end) = 0;
   /// For reading back.
@@ -46,9 +33,14 @@ class PatchFile {
 };
 
 /// Thread-safe.
-class FileSystem {
+class FileSystem : public OutputFiles {
  public:
-  virtual ~FileSystem() = default;
+  bool is_local() const final { return true; }
+  Unpublished create_for(const std::string& path) final;
+  std::optional<std::uint64_t> size_of(const std::string& path) override;
+  bool exists(const std::string& path) override;
+  std::unique_ptr<ByteSource> open(const std::string& path) override;
+  std::vector<std::string> names_in(const std::string& folder) override;
 
   /// Creates a new file with mode 0666 minus umask; Error{conflict} if `path` exists. While it is open the writer holds
   /// an OFD lock on it, which tells remove_stale_temps() that the process still exists.
@@ -59,16 +51,6 @@ class FileSystem {
   /// Opens the file at `path`, created if missing, to append to it. Several processes may do so: each write() is
   /// atomic.
   virtual std::unique_ptr<WritableFile> open_append(const std::string& path) = 0;
-  /// Creates `path` and its parents, if they do not exist.
-  virtual void create_directories(const std::string& path) = 0;
-  /// Atomically replaces `to` by `from`, whether or not `to` exists.
-  virtual void rename(const std::string& from, const std::string& to) = 0;
-  /// Atomically renames `from` to `to`; false, without a change, if `to` exists.
-  virtual bool rename_new(const std::string& from, const std::string& to) = 0;
-  /// Makes names in the folder durable.
-  virtual void sync_directory(const std::string& path) = 0;
-  /// Removes a file, if it exists.
-  virtual void remove(const std::string& path) = 0;
 
   // The same for untrusted names: relative to an open folder, so that no link leads elsewhere.
 

@@ -7,7 +7,7 @@
 
 namespace shardkit::io {
 
-LargeFile::LargeFile(FileSystem& files, std::string path, std::uint64_t most_bytes, bool keep_cached)
+LargeFile::LargeFile(OutputFiles& files, std::string path, std::uint64_t most_bytes, bool keep_cached)
     : file_(files, std::move(path)) {
   const bool is_large = most_bytes >= kBlockBytes;  // a smaller one costs less in the page cache
   if (is_large && !keep_cached && file_.file().bypass_cache()) file_.file().reserve(most_bytes);
@@ -31,11 +31,10 @@ void LargeFile::store(const Pages& pages) {
   file_.file().write_back(pages.offset, pages.bytes.size());
 }
 
-void LargeFile::commit() {
+void LargeFile::end() {
   const std::size_t left = end_ % kPage;
   file_.file().write_at(end_ - left, Bytes(last_page_).first(left));
   file_.file().resize(end_);
-  file_.commit();
 }
 
 }  // namespace shardkit::io

@@ -19,7 +19,7 @@ class LargeFile {
 
   /// `most_bytes`: its size, or a limit of it. The space is reserved, and the remainder is given back by commit().
   /// `keep_cached`: leave it in the page cache, for a reader that follows.
-  LargeFile(FileSystem& files, std::string path, std::uint64_t most_bytes, bool keep_cached);
+  LargeFile(OutputFiles& files, std::string path, std::uint64_t most_bytes, bool keep_cached);
 
   /// Where bytes of this offset should begin in a buffer, which spares append() from moving them.
   static std::size_t begin_for(std::uint64_t offset) { return offset % kPage; }
@@ -36,8 +36,10 @@ class LargeFile {
   Pages append(MutableBytes memory, std::size_t begin, std::size_t size);
   /// Throws Error{io, no_space}. Thread-safe.
   void store(const Pages& pages);
-  /// When all pages are stored: makes the file durable under its name.
-  void commit();
+  /// When all pages are stored: stores the last bytes.
+  void end();
+  /// After end(): makes the file durable under its name.
+  void commit() { file_.commit(); }
 
  private:
   AtomicFile file_;

@@ -42,6 +42,10 @@ enum class Written {
   lost,    ///< the upload no longer exists, or another write of the object ran at the same time: begin another upload
 };
 
+/// What an object shows about the bytes that were to be written.
+enum class Evidence { other, none, same };
+Evidence compare(const ObjectInfo& found, const ObjectProof& proof);
+
 /// A source whose objects can be written. Thread-safe. Every call retries temporary failures and throws Error{denied,
 /// not_found, network, unsupported}, Error{corrupt} if the store reports other bytes than were sent, Error{cancelled}.
 class ObjectStore : public virtual ObjectSource {

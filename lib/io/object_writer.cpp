@@ -88,7 +88,8 @@ bool ObjectWriter::write(std::uint64_t index, Bytes block, const std::stop_token
   const std::scoped_lock lock(mutex_);
   if (!part) {
     is_lost_ = true;
-    part = UploadPart{index + 1, block.size()};
+    const bool is_md5 = checksum.kind == ChecksumKind::md5;
+    part = UploadPart{index + 1, block.size(), is_md5 ? md5_version(checksum.digits) : "", checksum};
   }
   written_.insert_or_assign(index + 1, *std::move(part));
   return true;
@@ -108,11 +109,20 @@ ObjectProof ObjectWriter::proof(const std::vector<UploadPart>& parts) const {
   return proof;
 }
 
-Written ObjectWriter::finish(const std::stop_token& stop) {
+std::vector<UploadPart> ObjectWriter::parts() const {
   std::vector<UploadPart> parts;
+  for (const auto& [number, part] : written_) parts.push_back(part);
+  return parts;
+}
+
+Written ObjectWriter::finish(const std::stop_token& stop) {
   if (is_lost_) return Written::lost;
-  for (auto& [number, part] : written_) parts.push_back(part);
-  return store_.finish(upload_, parts, proof(parts), stop);
+  return store_.finish(upload_, parts(), proof(parts()), stop);
+}
+
+bool ObjectWriter::is_there() {
+  const auto found = store_.find(upload_.name);
+  return found && compare(*found, proof(parts())) == Evidence::same;
 }
 
 }  // namespace shardkit::io

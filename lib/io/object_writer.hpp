@@ -41,6 +41,8 @@ class ObjectWriter {
                const std::stop_token& stop);
 
   const OpenUpload& upload() const { return upload_; }
+  /// Whether the store had parts of it when the writer was made; without, it may have forgotten the upload.
+  bool continues() const { return !known_.empty(); }
 
   /// Writes block `index`, in any order. False if the store has it already: then nothing is sent.
   bool write(std::uint64_t index, Bytes block, const std::stop_token& stop);
@@ -49,9 +51,13 @@ class ObjectWriter {
   /// writer.
   Written finish(const std::stop_token& stop);
 
+  /// Whether the store has an object with these bytes, whoever wrote it: after another outcome than Written::done.
+  bool is_there();
+
   void abandon(const std::stop_token& stop) { store_.abandon(upload_, stop); }
 
  private:
+  std::vector<UploadPart> parts() const;
   ObjectProof proof(const std::vector<UploadPart>& parts) const;
   bool has(std::uint64_t number, const Checksum& checksum, std::uint64_t size);
 

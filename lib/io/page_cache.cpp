@@ -85,8 +85,8 @@ std::optional<std::uint64_t> pages_by_mincore(const File& file, std::uint64_t si
 }
 
 [[noreturn]] void refuse_drop(const File& file, std::string_view why) {
-  throw Error(ErrorCode::unsupported, At{file.path()}, "'{}' cannot be dropped from the page cache: {}{}", file.path(),
-              why, kNotDroppedRemedy);
+  throw Error(ErrorCode::unsupported, At{file.path()}, "'{}' cannot be dropped from the page cache: {}", file.path(),
+              why);
 }
 
 /// Whether pages are still on their way from or to the disk, such as read-ahead that nobody waits for any more. They

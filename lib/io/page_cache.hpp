@@ -19,9 +19,6 @@ namespace shardkit::io {
 /// if neither is reliable.
 std::optional<std::uint64_t> cached_bytes(const File& file);
 
-/// The end of the error of drop_from_cache(), which callers with a better remedy can remove.
-inline constexpr std::string_view kNotDroppedRemedy = "; use --cache any or --cache warm";
-
 /// Writes dirty pages, waits for pages that are being read, and drops all of `file` from the page cache, then checks
 /// that it worked. Throws Error{unsupported} with the reason if it did not or if that is unknown: tmpfs, pages mapped
 /// by another process, or a state that this user may not see.

@@ -58,7 +58,7 @@ bool is_older_than_a_day(const std::string& path) {
 
 /// Removes the temporary file of a process of this host unless that process is alive: it would hold the file's lock.
 /// Keeps our lock until the name is removed, so that a writer that created the file but had not locked it yet notices.
-bool remove_if_abandoned(FileSystem& files, const std::string& path) {
+bool remove_if_abandoned(OutputFiles& files, const std::string& path) {
   const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC), path);
   if (!file) return false;
   const LockAttempt lock = try_lock(file);
@@ -66,17 +66,6 @@ bool remove_if_abandoned(FileSystem& files, const std::string& path) {
   if (lock == LockAttempt::no_locks_here && !is_older_than_a_day(path)) return false;
   files.remove(path);
   return true;
-}
-
-/// Creates the temporary file; a failure names the final file.
-std::unique_ptr<PatchFile> create(FileSystem& files, const std::string& temp, const std::string& path) {
-  try {
-    return files.create(temp);
-  } catch (const Error& error) {
-    std::string text = error.what();
-    if (const std::size_t at = text.find(temp); at != std::string::npos) text.replace(at, temp.size(), path);
-    throw Error(error.code(), text, path);
-  }
 }
 
 /// Images, archives and shards have a zero byte early, which no text has.
@@ -90,46 +79,45 @@ bool holds_data(const std::string& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(FileSystem& files, std::string path)
+AtomicFile::AtomicFile(OutputFiles& files, std::string path)
     : files_(files),
       path_(std::move(path)),
-      temp_(temp_name(path_)),
-      file_(create(files, temp_, path_)),
-      blocks_(kGathered, [this](std::uint64_t offset, Bytes block) { file_->write_at(offset, block); }) {}
+      unpublished_(files.create_for(path_)),
+      blocks_(kGathered, [this](std::uint64_t offset, Bytes block) { file().write_at(offset, block); }) {}
 
 AtomicFile::~AtomicFile() {
-  if (temp_.empty()) return;
-  file_.reset();
+  if (unpublished_.path.empty()) return;
+  unpublished_.file.reset();
   try {
-    files_.remove(temp_);
+    files_.remove(unpublished_.path);
   } catch (...) {  // a leftover is hidden, and the next run removes it
   }
 }
 
 void AtomicFile::commit() {
   flush();
-  file_->sync();
-  files_.rename(temp_, path_);  // still open, so still locked: no process removes it as a leftover
-  temp_.clear();
+  file().sync();
+  files_.rename(unpublished_.path, path_);  // still open, so still locked: no process removes it as a leftover
+  unpublished_.path.clear();
   files_.sync_directory(parent_folder(path_));
 }
 
 bool AtomicFile::commit_new() {
   flush();
-  file_->sync();
-  if (!files_.rename_new(temp_, path_)) return false;
-  temp_.clear();
+  file().sync();
+  if (!files_.rename_new(unpublished_.path, path_)) return false;
+  unpublished_.path.clear();
   files_.sync_directory(parent_folder(path_));
   return true;
 }
 
 void AtomicFile::commit_without_sync() {
   flush();
-  files_.rename(temp_, path_);
-  temp_.clear();
+  files_.rename(unpublished_.path, path_);
+  unpublished_.path.clear();
 }
 
-void publish(FileSystem& files, const std::string& path, Bytes bytes) {
+void publish(OutputFiles& files, const std::string& path, Bytes bytes) {
   AtomicFile file(files, path);
   file.write(bytes);
   file.commit();
@@ -156,7 +144,7 @@ std::string temp_name(const std::string& path) {
                      random_bits(), kTempEnd);
 }
 
-std::size_t remove_stale_temps(FileSystem& files, const std::string& folder) {
+std::size_t remove_stale_temps(OutputFiles& files, const std::string& folder) {
   const File opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder);
   if (!opened) return 0;
   const std::string host = host_name();

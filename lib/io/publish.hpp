@@ -17,7 +17,7 @@ namespace shardkit::io {
 class AtomicFile final : public ByteSink {
  public:
   /// Creates the temporary file next to `path`. The folder must exist.
-  AtomicFile(FileSystem& files, std::string path);
+  AtomicFile(OutputFiles& files, std::string path);
   ~AtomicFile() override;
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -26,10 +26,10 @@ class AtomicFile final : public ByteSink {
   void write(Bytes bytes) override { blocks_.write(bytes); }
   void flush() { blocks_.flush(); }
   /// For writing at offsets instead of in order.
-  PatchFile& file() { return *file_; }
+  OutputFile& file() { return *unpublished_.file; }
   const std::string& path() const { return path_; }
   /// Path of the bytes until they are committed, those written by flush().
-  const std::string& temp_path() const { return temp_; }
+  const std::string& temp_path() const { return unpublished_.path; }
 
   /// Makes the bytes durable under `path`, replacing an existing file.
   void commit();
@@ -40,15 +40,14 @@ class AtomicFile final : public ByteSink {
   void commit_without_sync();
 
  private:
-  FileSystem& files_;
+  OutputFiles& files_;
   std::string path_;
-  std::string temp_;
-  std::unique_ptr<PatchFile> file_;
+  Unpublished unpublished_;  ///< its path is empty after the commit
   BlockWriter blocks_;
 };
 
 /// Publishes `bytes` as `path`.
-void publish(FileSystem& files, const std::string& path, Bytes bytes);
+void publish(OutputFiles& files, const std::string& path, Bytes bytes);
 
 /// Path to publish a file of the user: the target of a link, so that it stays a link. Throws Error{usage} if there is
 /// something that a text must not replace: a folder, a pipe, a device, data.
@@ -61,7 +60,7 @@ std::string temp_name(const std::string& path);
 /// Removes temporary files in `folder` whose writers no longer exist: created on this host and no longer locked, or
 /// created on another host and unchanged for a day (locks do not work across all hosts, process numbers not across
 /// containers). Returns their number.
-std::size_t remove_stale_temps(FileSystem& files, const std::string& folder);
+std::size_t remove_stale_temps(OutputFiles& files, const std::string& folder);
 
 /// The folder part of a path, "." if it has none.
 std::string parent_folder(const std::string& path);

@@ -95,7 +95,7 @@ LockReach lock_reach(const std::string& folder) {
                                                                             : LockReach::everyone;
 }
 
-RunFile::RunFile(FileSystem& files, std::string folder)
+RunFile::RunFile(OutputFiles& files, std::string folder)
     : files_(files),
       folder_(std::move(folder)),
       path_(join_path(folder_, to_hex(random_bits()).append(kEnding))),

@@ -42,7 +42,7 @@ inline constexpr std::chrono::seconds kRunSilence{120};
 class RunFile {
  public:
   /// Announces a run without a plan and removes the files of dead ones. Throws the errors of publish().
-  RunFile(FileSystem& files, std::string folder);
+  RunFile(OutputFiles& files, std::string folder);
   ~RunFile();
   RunFile(const RunFile&) = delete;
   RunFile& operator=(const RunFile&) = delete;
@@ -61,7 +61,7 @@ class RunFile {
   void announce();
   void beat(const std::stop_token& stop);
 
-  FileSystem& files_;
+  OutputFiles& files_;
   const std::string folder_;
   const std::string path_;
   Run run_;

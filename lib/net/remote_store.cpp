@@ -171,9 +171,9 @@ Url next_url(const Url& from, std::string_view location) {
     Url next = resolve_location(from, location);
     if (from.scheme != "https" || next.scheme == "https") return next;
   } catch (const Error&) {
-    throw Error(ErrorCode::corrupt, At{from.display()}, "'{}' redirects to an invalid URL", from.display());
+    throw Error(ErrorCode::corrupt, At{from.display()}, Fault{"redirects to an invalid URL"});
   }
-  throw Error(ErrorCode::denied, At{from.display()}, "'{}' redirects to an address without TLS", from.display());
+  throw Error(ErrorCode::denied, At{from.display()}, Fault{"redirects to an address without TLS"});
 }
 
 }  // namespace
@@ -234,7 +234,7 @@ io::Fetched RemoteStore::fetch_whole(const io::ObjectInfo& object, const std::fu
     if (is_other) return {};
     return [&, write = start()](Bytes bytes) {
       received += bytes.size();
-      if (received > object.size) throw Error(ErrorCode::corrupt, At{name}, "'{}' is longer than before", name);
+      if (received > object.size) throw Error(ErrorCode::corrupt, At{name}, Fault{"is longer than before"});
       write(bytes);
     };
   };
@@ -284,7 +284,7 @@ HttpResponse RemoteStore::send_following(HttpRequest request, const HeadHandler&
     next = next_url(request.url, *location);
     is_moved = true;
   }
-  throw Error(ErrorCode::corrupt, At{first.display()}, "'{}' redirects in circles", first.display());
+  throw Error(ErrorCode::corrupt, At{first.display()}, Fault{"redirects in circles"});
 }
 
 std::optional<Url> RemoteStore::redirected(const std::string& request) {

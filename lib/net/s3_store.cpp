@@ -314,16 +314,6 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     if (answer.error && answer.response.status != 404) throw Error(*answer.error);
   }
 
-  /// What an object shows about the bytes that were to be written.
-  enum class Evidence { other, none, same };
-  static Evidence compare(const io::ObjectInfo& found, const io::ObjectProof& proof) {
-    if (found.size != proof.size) return Evidence::other;
-    if (proof.checksum && found.checksum && found.checksum->kind == proof.checksum->kind)
-      return found.checksum == proof.checksum ? Evidence::same : Evidence::other;
-    if (proof.version.empty()) return Evidence::none;
-    return found.version == proof.version ? Evidence::same : Evidence::other;
-  }
-
   /// Sends a request that creates an object until the object shows what came of it: the answer may be lost, and one
   /// with status 200 may contain an error. A store without conditions gets none.
   io::Written create(Request request, const std::string& name, const io::ObjectProof& proof, bool must_be_new,
@@ -344,8 +334,8 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       if (is_certain(answer, is_upload)) throw Error(*answer.error);
       if (status == 409 && is_upload) return io::Written::lost;
       const auto found = look_up(name, stop);
-      const Evidence evidence = found ? compare(*found, proof) : Evidence::other;
-      if (evidence == Evidence::same || (evidence == Evidence::none && !answer.error)) return io::Written::done;
+      const io::Evidence evidence = found ? io::compare(*found, proof) : io::Evidence::other;
+      if (evidence == io::Evidence::same || (evidence == io::Evidence::none && !answer.error)) return io::Written::done;
       if (status == 412) return io::Written::exists;
       if (status == 404) return found ? io::Written::exists : io::Written::lost;
       if (!answer.error && !must_be_new) return io::Written::exists;  // replaced by another process

@@ -3,16 +3,81 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <string>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "report/charts.hpp"
-#include "report/style.hpp"
+#include "report/section_tools.hpp"
 
 namespace shardkit::report {
 namespace {
+
+/// The style sheet of every page.
+constexpr std::string_view kStyle = R"css(
+:root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d0d7de;--track:#eef1f4;--band:#dfe7f0;
+--c1:#0969da;--c2:#b35900;--c3:#7c3aed;--c4:#0b7285;--c5:#a0235a;--good:#1a7f37;--bad:#c62828;--unclear:#8a6100;
+--link:#0550ae;--in:#fff}
+@media (prefers-color-scheme:dark){:root{--bg:#0e1217;--fg:#e6edf3;--soft:#a2acb8;--line:#333b45;--track:#1c232c;
+--band:#22303f;--c1:#58a6ff;--c2:#f0954a;--c3:#bc9bff;--c4:#4cc3d9;--c5:#f283b6;--good:#4cc764;--bad:#ff7b72;
+--unclear:#e3b341;--link:#79b8ff;--in:#0e1217}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1rem;max-width:60rem;background:var(--bg);color:var(--fg);
+font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;overflow-wrap:break-word}
+a{color:var(--link)}
+a:focus-visible,summary:focus-visible,[tabindex]:focus-visible{outline:3px solid var(--c1);outline-offset:2px}
+header{border-left:.4rem solid var(--soft);padding:.1rem 0 .1rem 1rem}
+header.good{border-color:var(--good)}header.bad{border-color:var(--bad)}header.unclear{border-color:var(--unclear)}
+header{margin-bottom:1rem}
+header p{margin:.3rem 0}
+.kind{color:var(--soft)}
+h1{font-size:1.35rem;line-height:1.3;margin:.2rem 0}
+h2{font-size:1.1rem;margin:0 0 .4rem}
+dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:.4rem 1.2rem;margin:.8rem 0 0}
+dt{color:var(--soft);font-size:.85rem}dd{margin:0}
+nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1rem;padding:0;margin:1rem 0;list-style:none}
+nav a{display:inline-block;padding:.2rem 0}
+section{border-top:1px solid var(--line);padding:1rem 0}
+section p{margin:.4rem 0;max-width:46rem}
+figure{margin:.8rem 0;max-width:33rem}
+figcaption{color:var(--soft);font-size:.9rem}
+svg{display:block;width:100%;height:auto}
+summary{cursor:pointer;color:var(--link);padding:.2rem 0;width:max-content;max-width:100%}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-size:.9rem;margin:.4rem 0}
+th,td{text-align:left;padding:.25rem .9rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+th{color:var(--soft);font-weight:600}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+pre{overflow-x:auto;background:var(--track);padding:.7rem;font-size:.85rem;line-height:1.4}
+footer{border-top:1px solid var(--line);color:var(--soft);font-size:.85rem;padding:.8rem 0}
+text{font-size:13px;fill:var(--fg);font-family:inherit}
+.s{font-size:12px;fill:var(--soft)}.e{text-anchor:end}.m{text-anchor:middle}
+.in{font-size:10.5px;fill:var(--in);text-anchor:middle}
+.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}.c5{fill:var(--c5)}
+rect.good,circle.good{fill:var(--good)}rect.bad,circle.bad{fill:var(--bad)}
+rect.unclear,circle.unclear{fill:var(--unclear)}
+.track{fill:var(--track)}.band{fill:var(--band)}.dot{stroke:var(--bg);stroke-width:1.5}
+.grid{stroke:var(--line);stroke-width:1}.whisker{stroke:var(--fg);stroke-width:1.5}
+.required{stroke:var(--fg);stroke-width:2;stroke-dasharray:4 2}
+.curve{fill:none;stroke-width:1.8;stroke-linejoin:round}
+.l-c1{stroke:var(--c1)}.l-c2{stroke:var(--c2)}.l-c3{stroke:var(--c3)}.l-c4{stroke:var(--c4)}.l-c5{stroke:var(--c5)}
+.l-good{stroke:var(--good)}.l-bad{stroke:var(--bad)}.l-unclear{stroke:var(--unclear)}
+.h0{fill:var(--good);opacity:.55}.h1{fill:var(--good);opacity:.85}.h2{fill:var(--unclear);opacity:.8}
+.h3{fill:var(--c2)}.h4{fill:var(--bad)}.mark{stroke:var(--fg);stroke-width:2;opacity:1}
+@media (max-width:30rem){body{padding:.7rem}h1{font-size:1.15rem}table{font-size:.82rem}}
+@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#444;--line:#bbb;--track:#eee;--band:#dde;
+--c1:#0969da;--c2:#b35900;--c3:#7c3aed;--c4:#0b7285;--c5:#a0235a;--good:#1a7f37;--bad:#c62828;--unclear:#8a6100;
+--in:#fff}
+body{max-width:none;font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+nav{display:none}section,figure{break-inside:avoid}.wide,pre{overflow:visible}pre{white-space:pre-wrap}
+details::details-content{content-visibility:visible;display:block;height:auto}}
+)css";
 
 constexpr std::array<std::string_view, 4> kToneClasses{"neutral", "good", "unclear", "bad"};
 
@@ -109,6 +174,127 @@ std::string embedded(std::string_view json) {
   return out;
 }
 
+/// More than this is left out of a page, which is at most about twice as large.
+constexpr std::size_t kMostAttached = 1'000'000;
+
+/// The first text that says how it ended.
+std::string headline_of(const Source& source) {
+  if (const auto error = text_at(source.envelope, "error.text")) return *error;
+  for (const std::string_view path : {"verdict.text", "text", "verdict", "reason"}) {
+    const auto text = text_at(source.result, path);
+    if (text && !text->empty()) return *text;
+  }
+  if (const auto errors = number_at(source.result, "errors"); errors && source.verb == "env") {
+    return fmt::format("{} errors, {} warnings", *errors, number_at(source.result, "warnings").value_or(0));
+  }
+  if (const auto samples = number_at(source.result, "samples"); samples && number_at(source.result, "shards")) {
+    return fmt::format("{} samples in {} shards, {}", count_text(*samples),
+                       shown(member(source.result, "shards"), Unit::count),
+                       shown(member(source.result, "bytes"), Unit::bytes));
+  }
+  std::string rates;
+  for (const auto& [path, unit] :
+       {std::pair{"samples_per_second", Unit::per_second}, std::pair{"files_per_second", Unit::per_second},
+        std::pair{"bytes_per_second", Unit::bytes_per_second}}) {
+    const std::string rate = shown(member(source.result, path), unit);
+    if (!rate.empty()) rates += (rates.empty() ? "" : ", ") + rate;
+  }
+  return rates.empty() ? text_at(source.envelope, "status").value_or("unknown") : rates;
+}
+
+Tone tone_of(const Source& source) {
+  const std::string status = text_at(source.envelope, "status").value_or("");
+  if (status == "failed" || status == "findings") return Tone::bad;
+  const std::string verdict = text_at(source.result, "verdict").value_or("");
+  if (verdict == "inconclusive" || !text_at(source.result, "neighbors.text").value_or("").empty()) return Tone::unclear;
+  const Json* ok = member(source.result, "verdict.ok");
+  const Json* requirement = member(source.result, "requirement");
+  const bool judged = ok != nullptr && requirement != nullptr && requirement->is_object();
+  return judged || verdict == "pass" || verdict == "improved" ? Tone::good : Tone::neutral;
+}
+
+std::vector<std::pair<std::string, std::string>> facts(const Source& source) {
+  constexpr std::array<Column, 8> kFacts{{{"Node", "host.node"},
+                                          {"Host", "host.hostname"},
+                                          {"Started", "started_at"},
+                                          {"Took", "elapsed_seconds", Unit::seconds},
+                                          {"System", "host.os"},
+                                          {"Kernel", "host.kernel"},
+                                          {"CPUs", "host.cpus", Unit::count},
+                                          {"Memory", "host.memory_bytes", Unit::bytes}}};
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const Column& fact : kFacts) {
+    const std::string value = shown(member(source.envelope, fact.path), fact.unit);
+    if (!value.empty()) all.emplace_back(fact.heading, value);
+  }
+  if (all.size() > 1 && all[0].first == "Node" && all[0].second == all[1].second) all.erase(all.begin());
+  const auto version = text_at(source.envelope, "tool.version");
+  if (version)
+    all.emplace_back("Version", fmt::format("{} {}", text_at(source.envelope, "tool.name").value_or(""), *version));
+  if (const Json* labels = member(source.envelope, "host.labels"); labels != nullptr && labels->is_object()) {
+    for (const auto& [name, value] : labels->items()) all.emplace_back(name, shown(&value, Unit::none));
+  }
+  return all;
+}
+
+using Json = nlohmann::json;
+
+/// Ends of words in which names and paths are looked for.
+constexpr std::string_view kBetweenWords = " \t\n'\"`,;()[]{}=<>|";
+
+/// Names and paths by what stands for them.
+class Redaction {
+ public:
+  explicit Redaction(const Json& envelope) {
+    for (const std::string_view path : {"host.hostname", "host.node"}) {
+      const auto name = text_at(envelope, path);
+      if (name && !name->empty()) stand_in(*name, "host");
+    }
+  }
+
+  std::string of(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find_first_of(kBetweenWords), text.size());
+      out += word(std::string(text.substr(0, end)));
+      out += text.substr(end, end < text.size() ? 1 : 0);
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+  }
+
+ private:
+  const std::string& stand_in(const std::string& name, std::string_view kind) {
+    const auto [at, is_new] = names_.try_emplace(name);
+    if (is_new) at->second = fmt::format("{}-{}", kind, names_.size());
+    return at->second;
+  }
+
+  /// A path has a slash, but so have rates ("GB/s"), kernel names ("GNU/Linux") and shared memory.
+  static bool is_path(std::string_view word) {
+    const std::size_t slash = word.find('/');
+    if (slash == std::string_view::npos || word.starts_with("/dev/shm") || word == "/") return false;
+    if (word.starts_with('/') || word.starts_with('.') || word.starts_with('~') || is_url(word)) return true;
+    return word.find("/s") != word.size() - 2 && word != "GNU/Linux" && word != "/";
+  }
+
+  std::string word(const std::string& word) {
+    const auto known = names_.find(word);
+    if (known != names_.end()) return known->second;
+    const std::string_view bare = std::string_view(word).substr(0, word.find_last_not_of(".:") + 1);
+    if (names_.contains(std::string(bare))) return names_.at(std::string(bare)) + word.substr(bare.size());
+    return is_path(bare) ? stand_in(std::string(bare), "path") + word.substr(bare.size()) : word;
+  }
+
+  std::map<std::string, std::string> names_;
+};
+
+void redact(Json& json, Redaction& redaction) {
+  if (json.is_string()) json = redaction.of(json.get<std::string>());
+  if (!json.is_structured()) return;
+  for (Json& item : json) redact(item, redaction);
+}
+
 }  // namespace
 
 std::string html(const Page& page) {
@@ -177,6 +363,48 @@ std::string markdown(const Page& page) {
     }
   }
   return out;
+}
+
+Page page_of(const Json& envelope) {
+  static const Json nothing = Json::object();
+  const Json* result = member(envelope, "result");
+  const Source source{
+      envelope, result != nullptr && result->is_object() ? *result : nothing,
+      text_at(envelope, "schema").value_or("/").substr(text_at(envelope, "schema").value_or("/").find('/') + 1)};
+  Page page{.kind = fmt::format("{} {}", text_at(envelope, "tool.name").value_or("shardkit"), source.verb),
+            .headline = headline_of(source),
+            .tone = tone_of(source)};
+  for (const std::string_view path : {"verdict.remedy", "disturbance", "neighbors.text"}) {
+    const std::string remark = text_at(source.result, path).value_or("");
+    if (!remark.empty() && page.headline.find(remark) == std::string::npos) page.remarks.push_back(remark);
+  }
+  page.facts = facts(source);
+  for (const auto sections : {fleet_sections(), result_sections(), dataset_sections()}) {
+    for (const SectionOf make : sections) {
+      if (std::optional<Section> section = make(source)) page.sections.push_back(std::move(*section));
+    }
+  }
+  if (const std::string command = text_at(source.result, "command").value_or(""); !command.empty()) {
+    page.sections.push_back({.heading = "Same again", .code = command});
+  }
+  std::string attachment = json_text(envelope);
+  if (attachment.size() <= kMostAttached) {
+    page.attachment = std::move(attachment);
+  } else {
+    const std::string size = format_size(attachment.size());
+    page.sections.push_back(
+        {.heading = "JSON", .paragraphs = {size + " of JSON are too large for a page: keep the file."}});
+  }
+  return page;
+}
+
+Json redacted(const Json& envelope) {
+  Json copy = envelope;
+  Redaction redaction(envelope);
+  for (auto& [name, value] : copy.items()) {
+    if (name != "schema") redact(value, redaction);
+  }
+  return copy;
 }
 
 }  // namespace shardkit::report

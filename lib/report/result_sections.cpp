@@ -224,50 +224,46 @@ std::optional<Section> sweep(const Source& source) {
   return section;
 }
 
-std::optional<Section> scaling(const Source& source) {
-  const Json* decode = stage_of(source, "decode");
-  if (decode == nullptr) return std::nullopt;
-  Json rows = list_at(*decode, "scaling");
-  const std::string figure =
-      setting_chart(rows, {"Decoding rate over threads", "threads", "samples_per_second", "threads"}, rate_text);
+/// The rates of a stage over one of its settings; empty for less than two of them.
+std::optional<Section> curve_section(const Source& source, std::string_view stage, std::string_view list,
+                                     std::string heading, const CurveRows& wanted, std::string (*text)(double),
+                                     std::initializer_list<Column> columns) {
+  const Json* part = stage_of(source, stage);
+  if (part == nullptr) return std::nullopt;
+  const Json& rows = list_at(*part, list);
+  std::string figure = setting_chart(rows, wanted, text);
   if (figure.empty()) return std::nullopt;
-  Section section{.heading = "Scaling of decoding", .figures = {figure}};
-  section.table = table_of(rows, {{"threads", "threads", Unit::count},
-                                  {"samples/s", "samples_per_second", Unit::per_second},
-                                  {"speedup", "speedup", Unit::factor},
-                                  {"efficiency", "efficiency_ratio", Unit::ratio}});
+  Section section{.heading = std::move(heading), .figures = {std::move(figure)}};
+  section.table = table_of(rows, columns);
   return section;
+}
+
+std::optional<Section> scaling(const Source& source) {
+  return curve_section(source, "decode", "scaling", "Scaling of decoding",
+                       {"Decoding rate over threads", "threads", "samples_per_second", "threads"}, rate_text,
+                       {{"threads", "threads", Unit::count},
+                        {"samples/s", "samples_per_second", Unit::per_second},
+                        {"speedup", "speedup", Unit::factor},
+                        {"efficiency", "efficiency_ratio", Unit::ratio}});
 }
 
 std::optional<Section> store_levels(const Source& source) {
-  const Json* read = stage_of(source, "read");
-  if (read == nullptr) return std::nullopt;
-  const Json& rows = list_at(*read, "store.levels");
-  const std::string figure =
-      setting_chart(rows, {"Rate over connections", "connections", "bytes_per_second", "connections"}, bytes_rate_text);
-  if (figure.empty()) return std::nullopt;
-  Section section{.heading = "Connections to the store", .figures = {figure}};
-  section.table = table_of(rows, {{"connections", "connections", Unit::count},
-                                  {"bytes/s", "bytes_per_second", Unit::bytes_per_second},
-                                  {"first byte, p50", "ttfb_p50_seconds", Unit::seconds},
-                                  {"first byte, p99", "ttfb_p99_seconds", Unit::seconds},
-                                  {"retries", "retries", Unit::count}});
-  return section;
+  return curve_section(source, "read", "store.levels", "Connections to the store",
+                       {"Rate over connections", "connections", "bytes_per_second", "connections"}, bytes_rate_text,
+                       {{"connections", "connections", Unit::count},
+                        {"bytes/s", "bytes_per_second", Unit::bytes_per_second},
+                        {"first byte, p50", "ttfb_p50_seconds", Unit::seconds},
+                        {"first byte, p99", "ttfb_p99_seconds", Unit::seconds},
+                        {"retries", "retries", Unit::count}});
 }
 
 std::optional<Section> prefetch(const Source& source) {
-  const Json* pipeline = stage_of(source, "pipeline");
-  if (pipeline == nullptr) return std::nullopt;
-  const Json& rows = list_at(*pipeline, "prefetches");
-  const std::string figure =
-      setting_chart(rows, {"Rate over prefetch", "prefetch", "samples_per_second", "batches of prefetch"}, rate_text);
-  if (figure.empty()) return std::nullopt;
-  Section section{.heading = "Prefetch", .figures = {figure}};
-  section.table = table_of(rows, {{"prefetch", "prefetch", Unit::count},
-                                  {"samples/s", "samples_per_second", Unit::per_second},
-                                  {"stall", "stall_ratio", Unit::ratio},
-                                  {"bottleneck", "limiting_stage"}});
-  return section;
+  return curve_section(source, "pipeline", "prefetches", "Prefetch",
+                       {"Rate over prefetch", "prefetch", "samples_per_second", "batches of prefetch"}, rate_text,
+                       {{"prefetch", "prefetch", Unit::count},
+                        {"samples/s", "samples_per_second", Unit::per_second},
+                        {"stall", "stall_ratio", Unit::ratio},
+                        {"bottleneck", "limiting_stage"}});
 }
 
 /// Cold against warm: the first epoch reads storage, the others what stayed in memory.

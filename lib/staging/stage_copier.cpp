@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/error.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "formats/shard_hash.hpp"
+#include "formats/shard_index.hpp"
+#include "io/file.hpp"
 #include "io/publish.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -47,6 +53,14 @@ io::ObjectInfo find_again(io::ObjectSource& source, const FileCopy& copy) {
                 source.address_of(file.object.name));
   }
 }
+
+constexpr auto kLookAgain = std::chrono::milliseconds(100);
+
+constexpr std::uint64_t kBatchBytes = 16ULL << 20U;
+
+constexpr std::uint64_t kMostGrowth = 4;
+constexpr double kTolerableShare = 0.05;
+constexpr int kEnough = 8;  // one slow response means nothing
 
 }  // namespace
 
@@ -358,6 +372,277 @@ void StageCopier::keep_unfinished() noexcept {
     for (const auto& copy : queue_->unfinished()) copy->save();
   } catch (...) {
     return;
+  }
+}
+
+std::optional<CopyQueue::Work> CopyQueue::next(std::shared_ptr<FileCopy> last, std::uint64_t longest,
+                                               const std::stop_token& stop) {
+  while (true) {
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while copying");
+    const std::uint64_t seen = changes_;
+    if (last) {
+      if (const auto range = last->claim(longest)) return Work{std::move(last), *range};
+    }
+    if (const auto number = take_unopened()) {
+      last = open_one(*number);
+      continue;
+    }
+    if (auto work = help(longest)) return work;
+    last.reset();
+    std::unique_lock lock(mutex_);
+    if (open_.empty() && opening_ == 0 && elsewhere_.empty()) return std::nullopt;
+    if (look_elsewhere(lock)) continue;
+    changed_.wait_for(lock, stop, kLookAgain, [&] { return changes_ != seen; });
+  }
+}
+
+std::optional<std::size_t> CopyQueue::take_unopened() {
+  const std::scoped_lock lock(mutex_);
+  if (next_ == files_) return std::nullopt;
+  ++opening_;
+  return next_++;
+}
+
+/// The copy of a file that is counted in `opening_`; null when there is nothing for us to do, or not now.
+std::shared_ptr<FileCopy> CopyQueue::open_one(std::size_t number) {
+  Opened opened = calls_.open(number);
+  const std::scoped_lock lock(mutex_);
+  --opening_;
+  if (opened.as == Opened::As::elsewhere) elsewhere_.push_back(number);
+  if (opened.as == Opened::As::copy) open_.push_back(opened.copy);
+  note_change();
+  return opened.copy;
+}
+
+std::optional<CopyQueue::Work> CopyQueue::help(std::uint64_t longest) {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& copy : open_) {
+    if (const auto range = copy->claim(longest)) return Work{copy, *range};
+  }
+  return std::nullopt;
+}
+
+/// Tries all files that others had, once. False when it is not the time. Called with the lock held.
+bool CopyQueue::look_elsewhere(std::unique_lock<std::mutex>& lock) {
+  if (elsewhere_.empty() || looking_elsewhere_) return false;
+  looking_elsewhere_ = true;
+  const std::vector<std::size_t> numbers = std::exchange(elsewhere_, {});
+  opening_ += numbers.size();
+  lock.unlock();
+  calls_.before_wait();
+  bool found = false;
+  for (const std::size_t number : numbers) found = open_one(number) != nullptr || found;
+  lock.lock();
+  looking_elsewhere_ = false;
+  return found || elsewhere_.size() < numbers.size();
+}
+
+void CopyQueue::finished(const std::shared_ptr<FileCopy>& copy) {
+  const std::scoped_lock lock(mutex_);
+  std::erase(open_, copy);
+  note_change();
+}
+
+void CopyQueue::wake() {
+  const std::scoped_lock lock(mutex_);
+  note_change();
+}
+
+/// Called with the lock held.
+void CopyQueue::note_change() {
+  ++changes_;
+  changed_.notify_all();
+}
+
+std::vector<std::shared_ptr<FileCopy>> CopyQueue::unfinished() {
+  const std::scoped_lock lock(mutex_);
+  return open_;
+}
+
+void SmallFiles::add(CopiedFile file) {
+  std::vector<CopiedFile> full;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (batch_.empty()) since_ = std::chrono::steady_clock::now();
+    bytes_ += file.copy->file().object.size;
+    batch_.push_back(std::move(file));
+    if (bytes_ < kBatchBytes && batch_.size() < limits_.files) return;
+    full.swap(batch_);
+    bytes_ = 0;
+  }
+  commit_(full);
+}
+
+void SmallFiles::flush(std::chrono::milliseconds age) {
+  std::vector<CopiedFile> last_batch;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (std::chrono::steady_clock::now() - since_ < age) return;
+    last_batch.swap(batch_);
+    bytes_ = 0;
+  }
+  if (!last_batch.empty()) commit_(last_batch);
+}
+
+namespace {
+
+Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
+  Xxh3Stream hash;
+  io::FileSource(io::File::open_regular(path)).stream_all([&](Bytes piece) {
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while checking", path);
+    hash.update(piece);
+  });
+  return hash.digest();
+}
+
+/// A link counts, wherever it leads.
+bool something_stands_at(const std::string& path) {
+  return std::filesystem::symlink_status(path).type() != std::filesystem::file_type::not_found;
+}
+
+Error stranger_error(const std::string& path) {
+  return Error(ErrorCode::conflict, At{path},
+               "'{}' already exists, was not created by shardctl stage and has other bytes, or cannot be "
+               "checked; choose an empty folder, or move it away: {}",
+               path, remedy::in_text(remedy::move_away({path})));
+}
+
+}  // namespace
+
+std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found) {
+  if (file.hash && !(found == *file.hash)) {
+    return fmt::format("the manifest has XXH3-128 {}, but the file has {}", to_hex(*file.hash), to_hex(found));
+  }
+  if (!file.indexed) return std::nullopt;
+  try {
+    io::FileSource index(path);
+    const formats::ShardSummary summary = formats::read_shard_index(index, path, {});
+    if (summary.name == file.indexed->name && summary.bytes == file.indexed->bytes &&
+        summary.xxh3_128 == file.indexed->xxh3_128) {
+      return std::nullopt;
+    }
+    return fmt::format("the manifest lists shard '{}' with XXH3-128 {}, but the file describes '{}' with {}",
+                       file.indexed->name, to_hex(file.indexed->xxh3_128), summary.name, to_hex(summary.xxh3_128));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    return error.what();
+  }
+}
+
+bool FilePublisher::is_in_place(const StageFile& file, const std::stop_token& stop) {
+  const std::string path = target_.path_of(file.object.name);
+  if (!something_stands_at(path)) return false;
+  auto known = target_.journal().find(file.object.name);
+  if (!known) {
+    target_.journal().refresh();
+    known = target_.journal().find(file.object.name);
+  }
+  if (known) {
+    if (known->pin != file.pin() || known->bytes != file.object.size) return false;
+    return known->is_unchanged_at(path) || has_right_bytes(file, *known, path, stop);
+  }
+  if (size_on_disk(path) == file.object.size && is_right_copy(file, path, stop)) return true;
+  throw stranger_error(path);
+}
+
+/// Reads a file whose modification time or inode has changed since it was staged.
+bool FilePublisher::has_right_bytes(const StageFile& file, StagedFile known, const std::string& path,
+                                    const std::stop_token& stop) {
+  known.seen = seen_at(path);  // first: a change while it is read is noticed by the next stage
+  if (size_on_disk(path) != known.bytes || !(hash_of_file(path, stop) == known.hash)) return false;
+  target_.journal().record(file.object.name, known);
+  return true;
+}
+
+bool FilePublisher::is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop) {
+  if (!file.hash && !file.indexed) return false;
+  const std::string seen = seen_at(path);
+  const Hash128 hash = hash_of_file(path, stop);
+  if (mismatch(file, path, hash)) return false;
+  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash, true, seen});
+  return true;
+}
+
+void FilePublisher::put(const std::vector<CopiedFile>& batch) {
+  for (const CopiedFile& copied : batch) {
+    const StageFile& file = copied.copy->file();
+    const std::string path = target_.path_of(file.object.name);
+    // Another process may have put it there since is_in_place() looked; files named in the journal are ours to replace.
+    if (!target_.journal().find(file.object.name) && something_stands_at(path)) throw stranger_error(path);
+    target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash, false,
+                                                seen_at(target_.partial_path(file.object.name))});
+  }
+  // Before the names: a file in place that no journal knows and no hash vouches for would count as a stranger's.
+  target_.journal().sync();
+  for (const CopiedFile& copied : batch) {
+    const std::string& name = copied.copy->file().object.name;
+    make_parent(name);
+    files_.rename(target_.partial_path(name), target_.path_of(name));
+    copied.copy->close();
+  }
+}
+
+void FilePublisher::make_parent(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  if (slash == std::string::npos) return;
+  const std::scoped_lock lock(mutex_);
+  std::string folder = name.substr(0, slash);
+  if (folders_.contains(folder)) return;
+  target_.contained().folder(folder, true);
+  folders_.insert(std::move(folder));
+}
+
+std::uint64_t RangeSize::bytes(std::uint64_t left, unsigned requests) const {
+  const std::scoped_lock lock(mutex_);
+  return std::clamp(left / std::max(1U, requests), start_, bytes_);
+}
+
+void RangeSize::took(double seconds_to_first_byte, double seconds) {
+  const std::scoped_lock lock(mutex_);
+  slow_starts_ = seconds_to_first_byte > seconds * kTolerableShare ? slow_starts_ + 1 : 0;
+  if (slow_starts_ < kEnough) return;
+  slow_starts_ = 0;
+  bytes_ = std::min(bytes_ * 2, start_ * kMostGrowth);
+}
+
+void RangeSize::throttled() {
+  const std::scoped_lock lock(mutex_);
+  bytes_ = start_;
+  slow_starts_ = 0;
+}
+
+void RangeWriter::begin(FileCopy& copy, std::uint64_t offset) {
+  copy_ = &copy;
+  blocks_.begin(offset);
+  whole_part_ = false;
+  stored_at_ = std::chrono::steady_clock::now();
+}
+
+void RangeWriter::take(Bytes bytes) {
+  blocks_.write(bytes);
+  if (std::chrono::steady_clock::now() - stored_at_ >= copy_->save_every() / 2) blocks_.flush_pages();
+}
+
+void RangeWriter::store(std::uint64_t offset, Bytes block) {
+  copy_->write(offset, block);
+  if (copy_->has_parts()) hash_parts(offset, block);
+  stored_at_ = std::chrono::steady_clock::now();
+}
+
+void RangeWriter::hash_parts(std::uint64_t offset, Bytes bytes) {
+  const std::uint64_t file_bytes = copy_->file().object.size;
+  while (!bytes.empty()) {
+    const std::uint64_t in_part = offset % formats::kPartBytes;
+    if (in_part == 0) {
+      part_.reset();
+      whole_part_ = true;
+    }
+    const Bytes some = bytes.first(std::min<std::uint64_t>(bytes.size(), formats::kPartBytes - in_part));
+    part_.update(some);
+    bytes = bytes.subspan(some.size());
+    offset += some.size();
+    const bool is_end = offset % formats::kPartBytes == 0 || offset == file_bytes;
+    if (is_end && whole_part_) copy_->compare_part((offset - 1) / formats::kPartBytes, part_.digest());
   }
 }
 

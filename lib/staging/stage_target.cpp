@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "core/error.hpp"

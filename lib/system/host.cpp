@@ -101,4 +101,12 @@ KernelFacts read_kernel(const Probe& probe) {
   return facts;
 }
 
+std::string node_name() {
+  const EnvironmentLookup environment = process_environment();
+  for (const char* name : {"SLURMD_NODENAME", "NODE_NAME"}) {
+    if (const auto value = environment(name)) return *value;
+  }
+  return this_host().hostname;
+}
+
 }  // namespace shardkit::system

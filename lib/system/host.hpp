@@ -68,4 +68,7 @@ struct KernelFacts {
 
 KernelFacts read_kernel(const Probe& probe = live_probe());
 
+/// The node's name for its scheduler: SLURMD_NODENAME, else NODE_NAME (a Kubernetes convention), else the host name.
+std::string node_name();
+
 }  // namespace shardkit::system

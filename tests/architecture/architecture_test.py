@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What only the named files may hold: the library prints nothing, never ends the process, and does not ask the
 # preprocessor for CUDA, because CMake chooses the sources.
 FORBIDDEN = {
-    r"std::(cout|cerr|clog)\b": {"lib/cli/run_app.cpp"},
+    r"std::(cout|cerr|clog)\b": {"lib/cli/app.cpp"},
     r"\b(printf|fprintf|puts|perror|fmt::print)\s*\(": set(),
     r"(?m)^\s*#\s*(el)?if[^\n]*CUDA": set(),
     r"(?<![\w.>])(std::)?(exit|_exit|_Exit|quick_exit|abort|terminate)\s*\(": {"lib/cli/signal_watch.cpp"},

@@ -40,7 +40,8 @@ ErrorCode error_code_of(const Call& call) {
 
 /// True when a warning of this code came.
 inline bool has_warning(const Context& context, std::string_view code) {
-  return std::ranges::any_of(context.warnings(), [&](const Warning& warning) { return warning.code == code; });
+  return std::ranges::any_of(context.warnings(),
+                             [&](const shardkit::Finding& warning) { return warning.code == code; });
 }
 
 }  // namespace shardkit::test

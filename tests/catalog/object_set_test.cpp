@@ -197,6 +197,9 @@ TEST_CASE("a list may name what lies elsewhere") {
   CHECK(set.names == Texts{"a.tar", "b.tar", "c.tar"});
   CHECK(contents(set) == Texts{"0", "1", "2"});
   CHECK(set.source->location() == std::filesystem::canonical(dir.path("a.tar")).string() + " and 2 more");
+  CHECK(is_location_of_several(set.source->location()));
+  for (const char* one : {"s3://bucket/x", "/data/some more", "/data/one and more", "/data/x and 2 more/train", ""})
+    CHECK_FALSE(is_location_of_several(one));
   CHECK(set.source->address_of("b.tar") == "s3://bucket/x/b.tar");
   CHECK(listing(set) == set.names);
   CHECK(set.source->names_in("") == set.names);

@@ -59,15 +59,14 @@ TEST_CASE("a folder's compressed tars are taken where they are asked for, else p
   CHECK(set.compressed.size() == 3);
   REQUIRE(ctx.warnings().size() == 1);
   CHECK(ctx.warnings()[0].code == "compressed_passed_over");
-  CHECK(ctx.warnings()[0].text.find("and 2 more are compressed and skipped; `shardctl reshard ") != std::string::npos);
+  CHECK(ctx.warnings()[0].text.find("and 2 more are compressed and skipped; `reshard ") != std::string::npos);
 }
 
 TEST_CASE("a folder of compressed tars alone is refused with the command that unpacks them") {
   TempDir dir;
   write_file(dir.path("a.tar.gz"), "x");
   CHECK(code_of({dir.path()}) == ErrorCode::unsupported);
-  CHECK_THROWS_WITH_AS(resolve_shards({dir.path()}), doctest::Contains(("shardctl reshard " + dir.path()).c_str()),
-                       Error);
+  CHECK_THROWS_WITH_AS(resolve_shards({dir.path()}), doctest::Contains(("`reshard " + dir.path()).c_str()), Error);
   CHECK(names(resolve_shards({dir.path()}, FolderTars::all)) == Names{"a.tar.gz"});
   fs::create_directory(dir.path("empty"));
   CHECK(code_of({dir.path(), dir.path("empty")}) == ErrorCode::unsupported);
@@ -104,7 +103,7 @@ TEST_CASE("a damaged manifest is an error, not a set without one") {
   for (const char* text : {"{", "", R"({"format": "shardkit-manifest", "version": 1})"}) {
     write_file(dir.path(kManifestName), text);
     CHECK(code_of({dir.path()}) == ErrorCode::corrupt);
-    CHECK_THROWS_WITH_AS(resolve_shards({dir.path("a.tar")}), doctest::Contains("--replace"), Error);
+    CHECK_THROWS_WITH_AS(resolve_shards({dir.path("a.tar")}), doctest::Contains("index_replace "), Error);
   }
   fs::remove(dir.path(kManifestName));
   CHECK_FALSE(resolve_shards({dir.path()}).manifest);

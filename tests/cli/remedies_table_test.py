@@ -1,4 +1,4 @@
-"""The table of lib/core/remedies.cpp, row by row: each command is provoked, run as it is printed, and has to work.
+"""The table of apps/remedy_words.cpp, row by row: each command is provoked, run as it is printed, and has to work.
 
     SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/remedies_table_test.py
 """
@@ -21,7 +21,7 @@ from remedies import AWKWARD, RemedyTest  # noqa: E402
 
 
 class Table(RemedyTest):
-    """Walks the table of lib/core/remedies.cpp: a test for each row, here or in remedies_test.py, provokes the message,
+    """Walks the table of apps/remedy_words.cpp: a test for each row, here or in remedies_test.py, provokes the message,
     runs its command as it is printed, and ends with what verify or cache check calls sound."""
 
     def setUp(self):
@@ -51,8 +51,8 @@ class Table(RemedyTest):
         path.write_bytes(path.read_bytes()[:length])
 
     def test_every_row_has_a_test(self):
-        source = (pathlib.Path(__file__).resolve().parents[2] / "lib/core/remedies.cpp").read_text()
-        rows = re.findall(r'Row\{"(\w+)", "', source)
+        source = (pathlib.Path(__file__).resolve().parents[2] / "apps/remedy_words.cpp").read_text()
+        rows = re.findall(r'Words\{Act::(\w+), "', source)
         self.assertGreater(len(rows), 15)
         tests = "".join(path.read_text() for path in pathlib.Path(__file__).parent.glob("remedies*_test.py"))
         self.assertEqual([row for row in rows if not re.search(rf"\btest_row_{row}\b", tests)], [])
@@ -489,6 +489,12 @@ class Table(RemedyTest):
 
     def test_row_release(self):
         self.staged()
+        collect = ("shardctl", "cache", "gc", "cache", "--limit", "0")
+        self.follow(self.advised(self.call(*collect), 5)[0])
+        self.assertEqual(self.call(*collect).returncode, 0)
+
+    def test_row_release_all(self):
+        (self.staged() / ".shardkit/leases/x.json").write_text("?")
         collect = ("shardctl", "cache", "gc", "cache", "--limit", "0")
         self.follow(self.advised(self.call(*collect), 5)[0])
         self.assertEqual(self.call(*collect).returncode, 0)

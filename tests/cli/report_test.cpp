@@ -9,7 +9,7 @@
 #include "cli/text_report.hpp"
 #include "core/error.hpp"
 #include "support/temp_dir.hpp"
-#include "system/node_name.hpp"
+#include "system/host.hpp"
 
 using namespace shardkit_test;
 using shardkit::FieldList;

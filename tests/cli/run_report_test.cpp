@@ -23,16 +23,16 @@ RunResult short_of_cores() {
   result.environment.cpu_limit = 2.5;
   result.environment.storage.file_system = "ext4";
   result.environment.storage.device = "vda";
-  Conclusion& conclusion = result.conclusion;
-  conclusion.verdict = {false, "decode", "decode limits: 800 of 2,000 samples/s, predicted AU 40 %", "3.0 more cores"};
-  conclusion.requirement.emplace();
-  conclusion.ladder = {{"read", 2000, 8000, stats::Interval{7000, 9000}, 4.0, "800 MB/s, cold"},
-                       {"decode", 2000, 800, {}, 0.4, "predicted"}};
+  RunSummary& summary = result.summary;
+  summary.verdict = {false, "decode", "decode limits: 800 of 2,000 samples/s, predicted AU 40 %", "3.0 more cores"};
+  summary.requirement.emplace();
+  summary.stage_table = {{"read", 2000, 8000, stats::Interval{7000, 9000}, 4.0, "800 MB/s, cold"},
+                         {"decode", 2000, 800, {}, 0.4, "predicted"}};
   result.command = "iobench run data --gpus 8";
-  conclusion.loader.line = "loader = DataLoader(dataset, num_workers=2)";
-  conclusion.loader.code = "dataset = photos\n" + conclusion.loader.line + "\n";
-  conclusion.loader.samples_per_second = 560;
-  conclusion.loader.dev_shm_needed = 1 << 20;
+  summary.loader.line = "loader = DataLoader(dataset, num_workers=2)";
+  summary.loader.code = "dataset = photos\n" + summary.loader.line + "\n";
+  summary.loader.samples_per_second = 560;
+  summary.loader.dev_shm_needed = 1 << 20;
   return result;
 }
 
@@ -54,14 +54,14 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
 /// A report as long as it gets for a job on one GPU.
 RunResult long_report() {
   RunResult result = short_of_cores();
-  Conclusion& conclusion = result.conclusion;
-  conclusion.verdict.text =
+  RunSummary& summary = result.summary;
+  summary.verdict.text =
       "decode is the bottleneck: 1,371 samples/s available, 3,200 needed, predicted AU 43 %; "
       "storage was not measured: warm page cache";
-  conclusion.verdict.remedy = "2.7 more cores of this kind would close the gap (4.7 in total), or decoding on the GPU";
-  conclusion.ladder.push_back({"augment", 2000, 20000, {}, 10.0, "alone: flip, normalize, collate"});
-  conclusion.ladder.push_back({"pipeline", 2000, 790, {}, 0.39, "all at once; 1,839/s expected"});
-  conclusion.loader.code = "1\n2\n3\n4\n5\n6\n7\n8\n" + conclusion.loader.line + "\n";
+  summary.verdict.remedy = "2.7 more cores of this kind would close the gap (4.7 in total), or decoding on the GPU";
+  summary.stage_table.push_back({"augment", 2000, 20000, {}, 10.0, "alone: flip, normalize, collate"});
+  summary.stage_table.push_back({"pipeline", 2000, 790, {}, 0.39, "all at once; 1,839/s expected"});
+  summary.loader.code = "1\n2\n3\n4\n5\n6\n7\n8\n" + summary.loader.line + "\n";
   result.read.hints.assign(5, "a hint that is longer than a line of eighty columns, so that it is broken into two");
   return result;
 }
@@ -76,7 +76,7 @@ TEST_CASE("a report fits a terminal of 80 columns and 24 rows: hints that do not
   }
   CHECK(contains(report, "5 hints more with --verbose\n"));
   RunResult shorter = long_report();
-  shorter.conclusion.loader.code = "loader\n";
+  shorter.summary.loader.code = "loader\n";
   CHECK(contains(report_text(answer_run(shorter), false), "hint: a hint that is longer"));
   CHECK(contains(report_text(answer_run(shorter), false), "2 hints more with --verbose\n"));
 }
@@ -89,15 +89,15 @@ TEST_CASE("headroom is green or red where colors are wanted") {
 
 TEST_CASE("what more reads deliver is a row where storage is the bottleneck") {
   RunResult result = short_of_cores();
-  result.conclusion.ladder.push_back({"more reads", 2000, 9000, {}, 4.5, "900 MB/s, 16 in flight"});
+  result.summary.stage_table.push_back({"more reads", 2000, 9000, {}, 4.5, "900 MB/s, 16 in flight"});
   CHECK_FALSE(contains(report_text(answer_run(result), false), "more reads"));
-  result.conclusion.verdict.limiting_stage = "read";
+  result.summary.verdict.limiting_stage = "read";
   CHECK(contains(report_text(answer_run(result), false), "more reads  2,000/s   9,000/s    4.50 x"));
 }
 
 TEST_CASE("too few shards are a hint with the command, and without a loader that is all") {
   RunResult result = short_of_cores();
-  LoaderAdvice& loader = result.conclusion.loader;
+  LoaderAdvice& loader = result.summary.loader;
   loader.calibrated = true;
   loader.wanted_workers = 4;
   loader.shards_needed = 8;
@@ -114,9 +114,9 @@ TEST_CASE("too few shards are a hint with the command, and without a loader that
 
 TEST_CASE("GPUs with different numbers of shards are a hint with a number that divides") {
   RunResult result = short_of_cores();
-  result.conclusion.loader.is_uneven = true;
-  result.conclusion.loader.shards_needed = 12;
-  result.conclusion.loader.reshard = "shardctl reshard data OUT --shards 12";
+  result.summary.loader.is_uneven = true;
+  result.summary.loader.shards_needed = 12;
+  result.summary.loader.reshard = "shardctl reshard data OUT --shards 12";
   CHECK(contains(report_text(answer_run(result), false),
                  "\nhint: the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and\n"
                  "DDP waits for them for ever. As many as divide: `shardctl reshard data OUT --shards 12`\n"));
@@ -140,7 +140,7 @@ TEST_CASE("advice of the pipeline is shown unless the job is fed or others distu
 
 TEST_CASE("a headroom beyond a thousand is shown as that") {
   RunResult result = short_of_cores();
-  result.conclusion.ladder.front().headroom_ratio = 123456.7;
+  result.summary.stage_table.front().headroom_ratio = 123456.7;
   CHECK(contains(report_text(answer_run(result), false), "  > 1000 x  800 MB/s, cold\n"));
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("with repetitions each metric has a line, apart from its name however 
 
 TEST_CASE("copies that were measured are a row of the ladder") {
   RunResult result = short_of_cores();
-  result.conclusion.ladder.push_back({"transfer", 2000, 80000, {}, 40.0, "50.0 GB/s to the GPU"});
+  result.summary.stage_table.push_back({"transfer", 2000, 80000, {}, 40.0, "50.0 GB/s to the GPU"});
   CHECK(contains(report_text(answer_run(result), false),
                  "transfer    2,000/s  80,000/s   40.00 x  50.0 GB/s to the GPU\n"));
 }
@@ -191,9 +191,9 @@ TEST_CASE("with 6 repetitions or more the interval is one of 95 %, with fewer th
 
 TEST_CASE("without a job there is a table of presets and nothing required") {
   RunResult result = short_of_cores();
-  result.conclusion.requirement.reset();
-  result.conclusion.ladder = {{"read", {}, 8000, {}, {}, "800 MB/s, cold"}};
-  result.conclusion.presets = preset_rows({});
+  result.summary.requirement.reset();
+  result.summary.stage_table = {{"read", {}, 8000, {}, {}, "800 MB/s, cold"}};
+  result.summary.presets = preset_rows({});
   const std::string other = report_text(answer_run(result), false);
   CHECK(contains(other, "read         8,000/s  800 MB/s, cold\n"));
   CHECK(contains(other, "unet3d-h100"));

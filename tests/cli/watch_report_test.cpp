@@ -47,7 +47,7 @@ WatchResult watched(WatchLines lines) {
   result.summary.add(interval());
   result.rows = {interval()};
   result.verdict = {Shortage::storage, 1.0, "storage is short", {"disk vda: read 512 MB/s"}, "faster storage"};
-  result.findings = {{"disk_wait", FindingSeverity::hint, "12 ms", "below 10 ms", "look at it", "the disk is slow"}};
+  result.findings = {{"disk_wait", shardkit::Severity::hint, "12 ms", "below 10 ms", "look at it", "the disk is slow"}};
   result.gpus_missing = "no driver";
   return result;
 }

@@ -26,7 +26,7 @@ TEST_CASE("a context without a stop token never stops") { CHECK_NOTHROW(Context(
 namespace {
 
 struct KeptLog final : Log {
-  void warning(const Warning& warning) override { warnings.push_back(warning.code); }
+  void warning(const Finding& warning) override { warnings.push_back(warning.code); }
   void repeated(const RepeatedRequest& request) override { more.push_back(request.more); }
   std::vector<std::string> warnings;
   std::vector<std::uint64_t> more;
@@ -63,7 +63,7 @@ TEST_CASE("warnings keep their order, and those of several threads are all there
       });
     }
   }
-  const std::vector<Warning> warnings = context.warnings();
+  const std::vector<Finding> warnings = context.warnings();
   REQUIRE(warnings.size() == 401);
   CHECK(warnings.front().code == "first");
   CHECK(warnings.front().text == "one");
@@ -76,7 +76,7 @@ TEST_CASE("what was said word by word is not said again; another code or text is
     context.warn("slow", "the network is slow");
     context.warn("late", "the disk is slow");
   }
-  const std::vector<Warning> warnings = context.warnings();
+  const std::vector<Finding> warnings = context.warnings();
   REQUIRE(warnings.size() == 3);
   CHECK(warnings[1].text == "the network is slow");
   CHECK(warnings[2].code == "late");

@@ -34,6 +34,15 @@ TEST_CASE("its text says what was tried, on what, and why it failed") {
   CHECK_FALSE(error.offset());
 }
 
+TEST_CASE("a fault of a file is a fact beside the text, so that messages can group the files that have it") {
+  const Error error(ErrorCode::corrupt, At{"/data/x.jpg"}, Fault{"lacks a field: mask.png", " (looked for 'x.png')"});
+  CHECK(std::string(error.what()) == "'/data/x.jpg' lacks a field: mask.png (looked for 'x.png')");
+  CHECK(error.path() == "/data/x.jpg");
+  CHECK(error.fault().text == "lacks a field: mask.png");
+  CHECK(error.fault().details == " (looked for 'x.png')");
+  CHECK(system_error(ENOENT, "open", "/x").fault().text.empty());
+}
+
 TEST_CASE("every code has a name of its own") {
   CHECK(error_code_name(ErrorCode::usage) == "usage");
   CHECK(error_code_name(ErrorCode::not_found) == "not_found");

@@ -56,6 +56,7 @@ void publish_large(FileSystem& files, const std::string& path, std::string_view 
   Prng random(1);
   LargeFile file(files, path, most_bytes, keep_cached);
   append_all(file, content, random, 600'000);
+  file.end();
   file.commit();
 }
 
@@ -93,6 +94,7 @@ TEST_CASE("buffers of any size, laid out as planned or not, give the same bytes"
     LargeFile file(*files, dir.path("x"), 2 * kBlockBytes, false);
     append_all(file, content, random, 1 + random.below(round % 2 == 0 ? 3 * kPage : kBlockBytes),
                round % 3 == 0 ? random.below(kPage) : 0);
+    file.end();
     file.commit();
     REQUIRE(read_file(dir.path("x")) == content);
   }

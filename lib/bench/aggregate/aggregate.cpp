@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/aggregate/stragglers.hpp"
 #include "core/error.hpp"
 #include "core/json_fields.hpp"
 #include "core/metric_text.hpp"
@@ -67,6 +66,20 @@ Ceiling ceiling_of(double alone, double together, std::size_t nodes) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> stragglers(std::span<const double> rates) {
+  if (rates.size() < kLeastNodesOfGroup) return {};
+  const double median = stats::summarize(rates).median;
+  std::vector<double> deviations;
+  for (const double rate : rates) deviations.push_back(std::abs(rate - median));
+  const double noise = kDeviationOfMad * stats::summarize(deviations).median;
+  const double limit = std::min(median - kStragglerDeviations * noise, (1 - kStragglerShare) * median);
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    if (rates[i] < limit) found.push_back(i);
+  }
+  return found;
+}
 
 FleetReader::FleetReader(const AggregateOptions& options) : options_(options) {
   if (options.gate) gate_ = read_gate(*options.gate);

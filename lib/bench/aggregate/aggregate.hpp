@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -136,5 +137,17 @@ class FleetReader {
 /// and so are older results of a node. Warns if clocks differ by more than kMostClockSpread, and if there is no second
 /// in which all ran. Throws Error{usage} without a usable result, and the errors of read_gate().
 AggregateResult aggregate(const AggregateOptions& options, Context& context);
+
+/// From the median of the absolute deviations to a standard deviation, for normal noise.
+inline constexpr double kDeviationOfMad = 1.4826;
+inline constexpr double kStragglerDeviations = 4;
+inline constexpr double kStragglerShare = 0.1;  ///< of the median that is missing at least
+/// Fewer nodes show no median to compare with.
+inline constexpr std::size_t kLeastNodesOfGroup = 4;
+
+/// The indexes of rates below median - 4 * 1.4826 * MAD (Leys et al., Journal of Experimental Social Psychology 49,
+/// 2013, use 2.5 to 3 for few values; of 1000 nodes, 3 would report a healthy one each time) and below 90 % of the
+/// median: noise alone is not reported for a fleet of nearly equal nodes. Empty for fewer than kLeastNodesOfGroup.
+std::vector<std::size_t> stragglers(std::span<const double> rates);
 
 }  // namespace shardkit::bench

@@ -1,3 +1,5 @@
+#include "bench/checkpoint/checkpoint_files.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,7 +12,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "bench/checkpoint/checkpoint.hpp"
 #include "core/error.hpp"
 #include "gpu/pattern.hpp"
 #include "io/file.hpp"
@@ -210,6 +211,10 @@ class RankWriter {
 };
 
 }  // namespace
+
+std::uint64_t CheckpointPlan::bytes() const {
+  return std::accumulate(rank_bytes.begin(), rank_bytes.end(), std::uint64_t{0});
+}
 
 CheckpointFolder::CheckpointFolder(io::FileSystem& files, const std::string& parent)
     : files_(files), path_(io::join_path(checked(parent), std::string(kPrefix) + "XXXXXX")) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/compare/gate.hpp"
 #include "bench/compare/measurements.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
@@ -33,46 +34,6 @@ struct CompareOptions {
 
   void describe(FieldList& v);
 };
-
-enum class GateVerdict {
-  met,
-  missed,
-  inconclusive,  ///< the interval of the median contains the limit
-  absent,        ///< not measured, or not in the required cache state
-};
-constexpr auto enum_names(GateVerdict) {
-  return std::to_array<std::string_view>({"met", "missed", "inconclusive", "absent"});
-}
-
-/// The page cache states of a requirement; empty: any.
-inline constexpr std::array<std::string_view, 7> kGateCacheStates{"",      "cold",   "client-cold", "warm",
-                                                                  "mixed", "direct", "unknown"};
-
-struct GateRequirement {
-  std::string metric;
-  std::optional<double> min;
-  std::optional<double> max;
-  std::string cache;  ///< empty: whatever its state
-};
-
-/// A requirement and its outcome.
-struct GateRow : GateRequirement {
-  std::optional<double> measured;  ///< the median
-  GateVerdict verdict = GateVerdict::absent;
-  std::string text;
-
-  void describe(FieldList& v);
-};
-
-/// Reads {"schema":"shardkit/gate","schema_version":1,"requirements":[{"metric","min","max","cache"}]}. Limits are
-/// numbers, or sizes and rates as texts: "1.5GB/s". Throws Error{usage} with the number of the wrong requirement, also
-/// for unknown metrics and members. docs/schema/gate.json describes the same.
-std::vector<GateRequirement> read_gate(const std::string& path);
-
-/// Compares the median of each metric with its limits. A disturbed result misses nothing: that is inconclusive. With 6
-/// values or more, the 95 % interval of the median decides: missed if all of it is on the wrong side, inconclusive if
-/// only a part is. With fewer values only the median decides.
-std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements, const Measurements& measured);
 
 /// One side of the report.
 struct ComparedSide {

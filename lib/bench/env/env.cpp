@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/env/findings.hpp"
 #include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -225,11 +226,12 @@ EnvResult env(const EnvOptions& options, Context& context) {
   EnvResult result;
   result.strict = options.strict;
   result.environment = look_at_environment(options.path.value_or(""), job_of(options));
-  const auto count = [&](FindingSeverity severity) {
-    return static_cast<std::uint64_t>(std::ranges::count(result.environment.findings, severity, &Finding::severity));
+  const auto count = [&](Severity severity) {
+    return static_cast<std::uint64_t>(
+        std::ranges::count(result.environment.findings, severity, &MachineFinding::severity));
   };
-  result.errors = count(FindingSeverity::error);
-  result.warnings = count(FindingSeverity::warning);
+  result.errors = count(Severity::error);
+  result.warnings = count(Severity::warning);
   return result;
 }
 

@@ -81,24 +81,13 @@ struct Environment {
   system::KernelFacts kernel;
   std::vector<std::string> hidden;  ///< "/proc", "/sys": what could not be read here
   std::vector<NormalRate> normal;
-  std::vector<Finding> findings;
+  std::vector<MachineFinding> findings;
 
   void describe(FieldList& v);
 };
 
 /// The fastest active link of cards and RDMA ports; empty if none reports its speed.
 std::optional<double> fastest_network(const Environment& environment);
-
-/// All findings of the rules, most severe first, then in the order of the rules. `job`: the loader, if known. A rule
-/// checks one fact and reports nothing if that fact is unknown.
-std::vector<Finding> find_findings(const Environment& environment, const std::optional<LoaderJob>& job);
-
-/// Processors, memory, limits of the process and the container.
-void judge_limits(const Environment& environment, const std::optional<LoaderJob>& job, std::vector<Finding>& findings);
-/// The storage of the data: a disk, or an NFS, Lustre or FUSE mount and its network.
-void judge_storage(const Environment& environment, std::vector<Finding>& findings);
-/// PCIe links, NUMA distance, network cards and GPUs, including data from their driver.
-void judge_devices(const Environment& environment, std::vector<Finding>& findings);
 
 /// Checks this machine and the storage of `path`, and returns the findings. `path` is empty without data, `job` if the
 /// loader is unknown. Throws Error{not_found, denied} for a missing path, and Error{usage} for one that contains no

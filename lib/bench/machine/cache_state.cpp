@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "bench/timing/timed_run.hpp"
-#include "core/error.hpp"
 #include "io/page_cache.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
@@ -33,7 +32,13 @@ std::vector<const InputFile*> some_of(std::span<const InputFile> files) {
 std::size_t drop(std::span<const InputFile> files, const Deadline& deadline, Context& context) {
   context.progress().start("dropping caches", files.size());
   const auto work = [&](std::size_t i) {
-    io::drop_from_cache(io::File::open_read(files[i].path));
+    const io::File file = io::File::open_read(files[i].path);
+    try {
+      io::drop_from_cache(file);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::unsupported) throw NotCold(error);
+      throw;
+    }
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
   };
   return for_each_file(files.size(), context, work, deadline);
@@ -106,6 +111,10 @@ std::string compressed_text(const std::string& path) {
 }
 
 }  // namespace
+
+NotCold::NotCold(const Error& reason)
+    : Error(reason.code(), At{reason.path()}, "{}; use --cache any or --cache warm", reason.what()),
+      reason_(reason.what()) {}
 
 double asking_seconds(std::optional<double> limit, double share) {
   return limit ? std::min(kMostAskingSeconds, share * *limit) : kMostAskingSeconds;

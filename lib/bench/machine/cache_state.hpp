@@ -8,6 +8,7 @@
 
 #include "bench/input/input_files.hpp"
 #include "core/context.hpp"
+#include "core/error.hpp"
 #include "core/fields.hpp"
 #include "system/storage.hpp"
 
@@ -67,10 +68,22 @@ double asking_seconds(std::optional<double> limit, double share);
 /// milliseconds, and what was measured before would be lost.
 std::optional<double> residency(std::span<const InputFile> files, double seconds = kMostAskingSeconds);
 
+/// A file that cannot be dropped from the cache.
+class NotCold : public Error {
+ public:
+  /// `reason` is that of io::drop_from_cache(). The remedy after it is for those who asked for a cold cache.
+  explicit NotCold(const Error& reason);
+  /// Without the remedy.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
+};
+
 /// Drops the files from the cache, or reads them into it, in order and in parallel, until `seconds` have passed; empty:
 /// until all are done. Reading the first file may take a second whatever they are. Returns how many of the first files
-/// are in the requested state: at least one, and all for CacheRequest::any. Throws Error{unsupported} if that state is
-/// not available, also if the time was not enough for one file.
+/// are in the requested state: at least one, and all for CacheRequest::any. Throws Error{unsupported}, which may be a
+/// NotCold, if that state is not available, also if the time was not enough for one file.
 std::size_t prepare_cache(std::span<const InputFile> files, CacheRequest request, std::optional<double> seconds,
                           Context& context);
 

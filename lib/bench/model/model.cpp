@@ -1,10 +1,17 @@
 #include "bench/model/model.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "bench/machine/cache_state.hpp"
+#include "bench/requirement/requirement.hpp"
+#include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -152,17 +159,17 @@ void warn_not_measured(const ModelResult& result, Context& context) {
 void judge_supply(const JobRequirement& requirement, const Supply& supply, ModelResult& result) {
   const auto rates = stage_rates(supply, requirement.job.sample_bytes, requirement.is_of_images());
   if (rates.empty()) return;
-  const Judgment judgment = judge(requirement.job, requirement.min_au, rates);
+  const Rating rating = rating_of(requirement.job, requirement.min_au, rates);
   result.supply = supply;
-  const bool undecided = judgment.ok && !result.not_measured.empty();
-  if (!undecided) result.limiting_stage = judgment.limiting_stage;
-  result.headroom_ratio = judgment.headroom_ratio;
-  result.predicted_au_ratio = judgment.overlapped_au;
-  result.predicted_au_serial_ratio = judgment.serial_au;
-  result.gpus_fed = judgment.gpus_fed;
-  result.requirement = undecided     ? RequirementState::undecided
-                       : judgment.ok ? RequirementState::met
-                                     : RequirementState::missed;
+  const bool undecided = rating.ok && !result.not_measured.empty();
+  if (!undecided) result.limiting_stage = rating.limiting_stage;
+  result.headroom_ratio = rating.headroom_ratio;
+  result.predicted_au_ratio = rating.overlapped_au;
+  result.predicted_au_serial_ratio = rating.serial_au;
+  result.gpus_fed = rating.gpus_fed;
+  result.requirement = undecided   ? RequirementState::undecided
+                       : rating.ok ? RequirementState::met
+                                   : RequirementState::missed;
 }
 
 /// A checkpoint that is not written before the next one starts delays training, whatever the input delivers.
@@ -221,6 +228,198 @@ ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirem
   return result;
 }
 
+using Json = nlohmann::json;
+
+void take_read(const Json& result, Supply& supply) {
+  supply.read_bytes_per_second = number_at(result, "bytes_per_second");
+  supply.read_samples_per_second = number_at(result, "samples_per_second");
+  if (supply.read_bytes_per_second && supply.read_samples_per_second.value_or(0) > 0) {
+    supply.measured_sample_bytes = *supply.read_bytes_per_second / *supply.read_samples_per_second;
+  }
+  supply.cache_state = text_at(result, "cache.state");
+}
+
+void take_decode(const Json& result, Supply& supply) {
+  supply.decode_samples_per_second = number_at(result, "samples_per_second");
+  supply.decode_samples_per_second_per_core = number_at(result, "samples_per_second_per_core");
+  supply.decoded_sample_bytes = number_at(result, "mix.mean_bytes");
+}
+
+std::optional<double> ladder_rate(const Json& rows, std::string_view stage) {
+  for (const Json& row : rows) {
+    if (row.is_object() && row.value("stage", Json()) == stage) return number_at(row, "measured_per_second");
+  }
+  return std::nullopt;
+}
+
+/// Decoding and reading share the cores: the ladder contains the rate of both together. If the pipeline was measured,
+/// its rate replaces that of the slower one, and the other is not below it, as in the verdict of the run.
+void take_ladder(const Json& rows, Supply& supply) {
+  if (const auto rate = ladder_rate(rows, stage::kDecode)) supply.decode_samples_per_second = rate;
+  const auto pipeline = ladder_rate(rows, "pipeline");
+  const auto read = ladder_rate(rows, stage::kRead);
+  if (!pipeline || !read || *read <= 0 || !supply.decode_samples_per_second) return;
+  const bool reading_is_slower = *read < *supply.decode_samples_per_second;
+  const double reading = reading_is_slower ? *pipeline : std::max(*read, *pipeline);
+  double& decoding = *supply.decode_samples_per_second;
+  decoding = reading_is_slower ? std::max(decoding, *pipeline) : *pipeline;
+  for (auto* rate : {&supply.read_bytes_per_second, &supply.read_samples_per_second}) {
+    if (*rate) **rate *= reading / *read;
+  }
+}
+
+void take_run(const Json& result, Supply& supply) {
+  const auto part = [&](const char* name) { return result.value(name, Json()); };
+  if (const Json read = part("read"); read.is_object()) take_read(read, supply);
+  if (const Json decode = part("decode"); decode.is_object()) take_decode(decode, supply);
+  if (const Json ladder = part("ladder"); ladder.is_array()) take_ladder(ladder, supply);
+}
+
+/// The row of a list of objects in which `key` is `value`; null when there is none.
+const Json* row_of(const Json& result, const char* list, const char* key, std::string_view value) {
+  const Json* rows = member(result, list);
+  if (rows == nullptr || !rows->is_array()) return nullptr;
+  for (const Json& row : *rows) {
+    if (row.is_object() && row.value(key, Json()) == value) return &row;
+  }
+  return nullptr;
+}
+
+void take_pipeline(const Json& result, const std::string& path, Supply& supply) {
+  if (result.value("source", Json()) == "null") {
+    throw Error(ErrorCode::usage, At{path}, "'{}' is a pipeline result without data; measure one with data", path);
+  }
+  if (result.value("decode", Json()) == "null") return take_read(result, supply);
+  supply.pipeline_stage = text_at(result, "limiting_stage");
+  supply.pipeline_samples_per_second = number_at(result, "samples_per_second");
+  const auto bytes = number_at(result, "bytes_per_second");
+  if (bytes && supply.pipeline_samples_per_second.value_or(0) > 0) {
+    supply.decoded_sample_bytes = *bytes / *supply.pipeline_samples_per_second;
+  }
+  supply.cache_state = text_at(result, "cache.state");
+  if (result.value("decode", Json()) == "nvjpeg") return;  // its stage's processor time is not of decoding
+  const Json* decode = row_of(result, "stages", "name", stage::kDecode);
+  const auto seconds = decode == nullptr ? std::nullopt : number_at(*decode, "cpu_seconds_per_sample");
+  if (seconds && *seconds > 0) supply.decode_samples_per_second_per_core = 1 / *seconds;
+}
+
+/// The sync checkpoint gives the write rate, the background one the copy rate.
+std::optional<MeasuredCheckpoint> checkpoint_of(const Json& result) {
+  const Json* sync = row_of(result, "rows", "mode", "sync");
+  const Json* background = row_of(result, "rows", "mode", "background");
+  const Json* written = sync != nullptr ? sync : background;
+  if (written == nullptr) return std::nullopt;
+  MeasuredCheckpoint checkpoint;
+  checkpoint.written_bytes = number_at(*written, "bytes").value_or(0);
+  checkpoint.bytes = std::max(number_at(result, "bytes").value_or(0), checkpoint.written_bytes);
+  checkpoint.bytes_per_second = number_at(*written, "bytes_per_second").value_or(0);
+  if (background != nullptr) checkpoint.copy_seconds = number_at(*background, "block_seconds");
+  if (checkpoint.written_bytes <= 0 || checkpoint.bytes_per_second <= 0) return std::nullopt;
+  return checkpoint;
+}
+
+constexpr const char* kJob = "a job (--preset, or --batch, --step-time and --sample-bytes)";
+
+bool has_job(const ModelOptions& options) { return options.preset || options.batch || options.step_time; }
+
+std::string gpus_text(std::uint64_t gpus) { return format_count(gpus, "GPU"); }
+
+std::string_view supplier(std::string_view name) { return name == stage::kRead ? "storage" : stage_activity(name); }
+
+/// "decoding was not measured"
+std::string gap_text(const ModelResult& result) {
+  std::string names;
+  for (const std::string& name : result.not_measured) {
+    names += fmt::format("{}{}", names.empty() ? "" : " and ", stage_activity(name));
+  }
+  return fmt::format("{} {} not measured", names, result.not_measured.size() == 1 ? "was" : "were");
+}
+
+/// The stage that was measured, if the other was not.
+std::string_view measured_supplier(const ModelResult& result) {
+  return supplier(result.not_measured.front() == stage::kRead ? stage::kDecode : stage::kRead);
+}
+
+/// "5 of 43 samples/s"; if the measured samples had another size, also for one of that size.
+std::string rates_text(const ModelResult& result, double sample_bytes) {
+  const double demand = result.required->samples_per_second;
+  std::string text =
+      fmt::format("{} available, {} needed", sample_rate_text(*result.headroom_ratio * demand), rate_number(demand));
+  const double decoded = result.supply->decoded_sample_bytes.value_or(sample_bytes);
+  const double measured = result.supply->measured_sample_bytes.value_or(decoded);
+  if (measured < 0.99 * sample_bytes || measured > 1.01 * sample_bytes) {
+    text += fmt::format(" ({} per sample, measured with {})", format_rounded_size(sample_bytes),
+                        format_rounded_size(measured));
+  }
+  return text;
+}
+
+/// Supply against demand, worded like the verdict of a run.
+std::string supply_text(const ModelResult& result, const JobRequirement& requirement) {
+  std::string rates = rates_text(result, requirement.job.sample_bytes);
+  if (result.requirement == RequirementState::undecided) {
+    if (*result.headroom_ratio < 1) {
+      rates += fmt::format(", AU {:.0f} %, of which {:.0f} % are required", *result.predicted_au_ratio * 100,
+                           requirement.min_au * 100);
+    }
+    return fmt::format("{} is enough: {}; {}", measured_supplier(result), rates, gap_text(result));
+  }
+  const std::string numbers =
+      fmt::format("{}, predicted AU {:.0f} % ({:.0f} % if each step waits for its batch)", rates,
+                  *result.predicted_au_ratio * 100, *result.predicted_au_serial_ratio * 100);
+  if (result.limiting_stage == stage::kCompute) return "GPUs are fed: " + numbers;
+  const bool met = result.requirement == RequirementState::met;
+  return fmt::format("{}{} is the bottleneck: {}", met ? "enough; " : "", *result.limiting_stage, numbers);
+}
+
+/// "checkpoints take 16.7 % of the running time when training waits for them, 2.4 % with a copy in memory"
+std::string checkpoint_text(const CheckpointCost& cost) {
+  std::string text = fmt::format("checkpoints take {:.1f} % of the running time if training waits for them",
+                                 cost.synchronous_share_ratio * 100);
+  if (cost.asynchronous_share_ratio) {
+    text += fmt::format(", {:.1f} % with a copy in memory", *cost.asynchronous_share_ratio * 100);
+  }
+  return text;
+}
+
+/// "checkpoint is the bottleneck: writing one takes 2.0 min, but the steps between two only 50 s"
+std::string late_checkpoint_text(const CheckpointCost& cost) {
+  return fmt::format("checkpoint is the bottleneck: writing one takes {}, but the steps between two only {}",
+                     format_duration(cost.write_seconds), format_duration(cost.interval_seconds));
+}
+
+/// Other measurements may not concern the job: decoding, if its samples are not decoded.
+std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
+  const std::string text =
+      fmt::format("{}{} {} {}, {} from storage", result.nodes ? "on each node, " : "", gpus_text(requirement.job.gpus),
+                  requirement.job.gpus == 1 ? "takes" : "take", sample_rate_text(result.required->samples_per_second),
+                  format_rate(result.required->bytes_per_second));
+  return result.not_measured.empty() ? text : text + "; whether that is available is unknown: " + gap_text(result);
+}
+
+/// "4 A100, 2 H100 (ResNet-50)" of the workloads of images, or of the others; presets of which the supply does not feed
+/// one GPU are left out.
+std::string fed_presets(const ModelResult& result, bool images) {
+  std::vector<FedGpus> fed;
+  for (const PresetRow& row : result.presets) {
+    const Preset& preset = find_preset(row.name);
+    if (row.gpus_fed.value_or(0) > 0 && preset.jpeg == images) fed.push_back({&preset, format_count(*row.gpus_fed)});
+  }
+  return fed_gpus_text(fed);
+}
+
+/// Images must be read and decoded: with only one of these measured, it is unknown whether they feed the GPUs.
+std::string fed_text(const ModelResult& result) {
+  const std::string others = fed_presets(result, false);
+  const std::string images = fed_presets(result, true);
+  const std::string between = others.empty() || images.empty() ? "" : ", ";
+  if (others.empty() && images.empty()) return "cannot feed a GPU of any preset";
+  if (result.not_measured.empty()) return "feeds " + others + between + images;
+  std::string text = "feeds " + others + between;
+  if (!images.empty()) text += fmt::format("at most {} (judged only by {})", images, measured_supplier(result));
+  return text + "; " + gap_text(result);
+}
+
 }  // namespace
 
 std::vector<PresetRow> preset_rows(const Supply& supply) {
@@ -231,7 +430,7 @@ std::vector<PresetRow> preset_rows(const Supply& supply) {
         std::string(preset.name), preset.sample_bytes,   preset.batch, preset.step_seconds,        preset.min_au,
         samples_per_second(job),  bytes_per_second(job), {},           std::string(preset.edition)};
     if (const auto rates = stage_rates(supply, preset.sample_bytes, preset.jpeg); !rates.empty()) {
-      row.gpus_fed = judge(job, preset.min_au, rates).gpus_fed;
+      row.gpus_fed = rating_of(job, preset.min_au, rates).gpus_fed;
     }
     rows.push_back(std::move(row));
   }
@@ -376,6 +575,83 @@ void ModelResult::describe(FieldList& v) {
   v.field({"checkpoint_cost", "cost of the GPU time that waits for one checkpoint"}, checkpoint_cost);
   v.field({"egress_cost_per_hour", "cost of streaming the data"}, egress_cost_per_hour);
   v.field({"presets", "published workloads"}, presets);
+}
+
+MeasuredNodeResult read_measured(const std::string& path) {
+  const Json envelope = read_result_file(path);
+  const Json& result = envelope["result"];
+  const std::string verb = verb_of(envelope);
+  MeasuredNodeResult measured;
+  if (verb == "read") {
+    take_read(result, measured.supply);
+  } else if (verb == "decode") {
+    take_decode(result, measured.supply);
+  } else if (verb == "pipeline") {
+    take_pipeline(result, path, measured.supply);
+  } else if (verb == "run") {
+    take_run(result, measured.supply);
+  } else if (verb == "checkpoint") {
+    measured.checkpoint = checkpoint_of(result);
+  } else {
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' is a result of {}; expected one of read, decode, pipeline, checkpoint or run", path, verb);
+  }
+  if (measured.supply.is_known() || measured.checkpoint) return measured;
+  throw Error(ErrorCode::usage, At{path}, "'{}' is a result of {} without a rate; measure again", path, verb);
+}
+
+void refuse_option(const char* option, std::string_view needed) { throw usage_error("{} needs {}", option, needed); }
+
+void check_partners(const ModelOptions& options) {
+  const auto check = [](bool given, bool partner, const char* option, const char* partners) {
+    if (given && !partner) refuse_option(option, partners);
+  };
+  const bool job = has_job(options);
+  check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
+  check(options.decode_per_core.has_value(), job, "--decode-per-core", kJob);
+  check(options.dataset_bytes.has_value(), job, "--dataset-bytes", kJob);
+  check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
+  check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
+  check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
+  check(options.nodes.has_value(), job, "--nodes", kJob);
+  const bool checkpoint = options.checkpoint_bytes.has_value();
+  check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
+        "--checkpoint-rate and --checkpoint-every");
+  check(options.checkpoint_rate.has_value(), checkpoint, "--checkpoint-rate", "--checkpoint-bytes");
+  check(options.checkpoint_every.has_value(), checkpoint, "--checkpoint-every", "--checkpoint-bytes");
+  check(options.checkpoint_copy_time.has_value(), checkpoint, "--checkpoint-copy-time", "--checkpoint-bytes");
+}
+
+ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context) {
+  const bool has_sample = options.preset || options.sample_bytes;
+  if (!options.checkpoint_every || !has_job(options) || !has_sample) {
+    refuse_option("--from", fmt::format("--checkpoint-every and {} with a checkpoint result", kJob));
+  }
+  if (measured.written_bytes < measured.bytes && !options.checkpoint_rate) {
+    context.warn("part_of_checkpoint", fmt::format("'{}': --budget ended the checkpoint after {} of {}; the rest is "
+                                                   "assumed to have the same rate. Measure without --budget",
+                                                   *options.from, format_rounded_size(measured.written_bytes),
+                                                   format_rounded_size(measured.bytes)));
+  }
+  options.checkpoint_bytes = options.checkpoint_bytes.value_or(static_cast<std::uint64_t>(measured.bytes));
+  options.checkpoint_rate = options.checkpoint_rate.value_or(measured.bytes_per_second);
+  if (!options.checkpoint_copy_time && measured.copy_seconds) {
+    options.checkpoint_copy_time =
+        *measured.copy_seconds * static_cast<double>(*options.checkpoint_bytes) / measured.bytes;
+  }
+  return options;
+}
+
+std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
+  if (requirement) {
+    const std::string text = result.requirement ? supply_text(result, *requirement) : demand_text(result, *requirement);
+    const auto& cost = result.required->checkpoint;
+    if (!cost) return text;
+    if (!cost->fits_interval) return late_checkpoint_text(*cost) + "; " + text;
+    return result.requirement ? text + "; " + checkpoint_text(*cost) : checkpoint_text(*cost) + "; " + text;
+  }
+  if (result.supply) return fed_text(result);
+  return fmt::format("{}, and what one GPU of each needs", format_count(result.presets.size(), "published workload"));
 }
 
 }  // namespace shardkit::bench

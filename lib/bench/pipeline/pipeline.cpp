@@ -57,7 +57,7 @@ void warn_of_unclear_loss(const CheckpointInterference& cost, std::uint64_t step
 
 class PipelineBench {
  public:
-  PipelineBench(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine, Context& context)
+  PipelineBench(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine, Context& context)
       : options_(options),
         input_(input),
         context_(context),
@@ -90,7 +90,7 @@ class PipelineBench {
   }
 
  private:
-  std::unique_ptr<BatchSink> make_checked_sink(const PipelineMachine& machine) {
+  std::unique_ptr<BatchSink> make_checked_sink(const GpuMachine& machine) {
     check_batch_memory(setup_, mean_sample_bytes(input_));
     if (!decoders_.empty()) {
       setup_.loader.jpegs = decoders_.front().get();
@@ -140,7 +140,7 @@ class PipelineBench {
     result.files = source_->most_readers();  // each is read by one
     result.sink = sink_->kind();
     describe_setup(options_, last, setup_, result);
-    add_measurement(last, result);
+    add_measurement(last, options_.advised, result);
     if (!gpus_.empty()) result.copies = copy_report(last, gpus_);
     if (!decoders_.empty()) result.jpegs = jpeg_report(decoders_.front()->facts(), last.tally);
     const bool is_remote = has_objects(input_.files);
@@ -172,7 +172,7 @@ class PipelineBench {
 /// The GPUs of this machine, opened if the options allow their use.
 class OpenMachine {
  public:
-  explicit OpenMachine(const PipelineOptions& options) : machine_{{}, gpu::open_jpeg_decoder, system::live_probe()} {
+  explicit OpenMachine(const PipelineOptions& options) : machine_{system::live_probe(), {}, gpu::open_jpeg_decoder} {
     if (options.device == kNoDevice) return;
     try {
       devices_ = gpu::open_devices();
@@ -182,11 +182,11 @@ class OpenMachine {
     machine_.devices = gpu::lent(devices_);
   }
 
-  const PipelineMachine& machine() const { return machine_; }
+  const GpuMachine& machine() const { return machine_; }
 
  private:
   std::vector<std::unique_ptr<gpu::Device>> devices_;
-  PipelineMachine machine_;
+  GpuMachine machine_;
 };
 
 }  // namespace
@@ -211,7 +211,7 @@ PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, C
   return pipeline(options, input, OpenMachine(options).machine(), context);
 }
 
-PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
+PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
                         Context& context) {
   if (options.ladder) return climb_ladder(options, input, machine, context);
   return PipelineBench(options, input, machine, context).measure();
@@ -277,6 +277,22 @@ void CheckpointInterference::describe(FieldList& v) {
            "lost share of the sample rate; absent if there were fewer than 5 checkpoints or the rate was not lower "
            "with them"},
           lost_ratio);
+}
+
+void PipelineRung::describe(FieldList& v) {
+  v.field({"rung", "the loader: what it adds to the previous one"}, rung);
+  v.field({"missing", "why it was not measured; absent if it was"}, missing);
+  v.field({"pinned", "kind of host memory"}, pinned);
+  v.field({"prefetch", "batches prefetched per GPU"}, prefetch);
+  v.field({"decode", "how images were decoded"}, decode);
+  v.field({"normalize", "where samples were flipped and normalized"}, normalize);
+  v.field({"samples_per_second", Unit::per_second, "rate of samples used by training steps"}, samples_per_second);
+  v.field({"factor", "that rate divided by the rate of the previous measured loader"}, factor);
+  v.field({"stall_ratio", Unit::ratio, "share of the time that steps waited"}, stall_ratio);
+  v.field({"au_ratio", Unit::ratio, "accelerator utilization"}, au_ratio);
+  v.field({"process_cpu_seconds_per_sample", Unit::seconds, "CPU time of the whole process"},
+          process_cpu_seconds_per_sample);
+  v.field({"limiting_stage", "bottleneck"}, limiting_stage);
 }
 
 void TraceReport::describe(FieldList& v) {

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,15 +8,13 @@
 #include "bench/input/input_files.hpp"
 #include "bench/input/jpeg_store.hpp"
 #include "bench/machine/cache_state.hpp"
+#include "bench/machine/gpu_machine.hpp"
 #include "bench/machine/neighbors.hpp"
 #include "bench/pipeline/batch.hpp"
 #include "bench/pipeline/step_loop.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
-#include "gpu/device.hpp"
-#include "gpu/device_jpeg_decoder.hpp"
 #include "image/tensor_type.hpp"
-#include "system/probe.hpp"
 
 /// `iobench pipeline`: reading, decoding, augmenting, batching and copying at once, with emulated training steps.
 namespace shardkit::bench {
@@ -29,6 +25,9 @@ constexpr auto enum_names(NormalizeKind) { return std::to_array<std::string_view
 
 /// The value of --device with which batches stay in host memory.
 inline constexpr std::string_view kNoDevice = "none";
+
+/// The verb whose options advice and errors name.
+enum class AdvisedVerb { pipeline, run };
 
 struct PipelineOptions {
   std::vector<std::string> paths;
@@ -58,6 +57,7 @@ struct PipelineOptions {
   std::uint64_t seed = 0;
   catalog::StoreAccess access = {};
   bool pinned = true;  ///< host memory for GPU copies; pageable only on a rung of the ladder
+  AdvisedVerb advised = AdvisedVerb::pipeline;
 
   void describe(FieldList& v);
 };
@@ -242,13 +242,6 @@ struct PipelineResult : PipelineVerdict, PipelineTerms, PipelineRates {
   void describe(FieldList& v);
 };
 
-/// What the pipeline uses besides the data. Borrowed.
-struct PipelineMachine {
-  std::vector<gpu::Device*> devices;  ///< empty: batches stay in host memory
-  std::function<std::unique_ptr<gpu::DeviceJpegDecoder>(const gpu::Device&, unsigned threads)> open_jpegs;
-  const system::Probe& probe;
-};
-
 /// Runs the pipeline once for each value of --prefetch, and once more without checkpoints if there are some; or once
 /// for each rung of --ladder. Values that are not listed by prefetch or rung are from the last measured one. Writes
 /// only checkpoints, which it removes, and the trace. Throws Error{usage, not_found, corrupt, no_space, unsupported,
@@ -256,8 +249,8 @@ struct PipelineMachine {
 PipelineResult pipeline(const PipelineOptions& options, Context& context);
 /// The same for an existing input; options.paths is ignored.
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, Context& context);
-/// The same with these GPUs; options.sink decides whether they are used.
-PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
+/// The same with these GPUs; options.device decides whether they are used. Without any, batches stay in host memory.
+PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
                         Context& context);
 
 }  // namespace shardkit::bench

@@ -77,24 +77,76 @@ Candidate steps(const PipelineShares& shares) {
                       at_starts ? ", mostly for the first batch of an epoch" : "")};
 }
 
-/// The remedy for the bottleneck; none if the steps are fed.
-std::string stage_advice(std::string_view stage, bool on_gpu) {
-  if (on_gpu) return "use smaller images (shardctl convert --resize), or --backend cpu with more cores";
-  if (stage == stage::kRead) {
-    return "use faster storage or more --readers, or stage the data to a local disk (shardctl stage)";
+/// What would help.
+enum class Advice {
+  images_for_gpu,
+  storage,
+  plain_shards,
+  decoding,
+  augmenting,
+  copies,
+  checkpoints,
+  prefetch,  ///< more batches
+  cores,     ///< that others use
+};
+
+/// The remedy for the bottleneck; empty if the steps are fed.
+std::optional<Advice> stage_advice(const Candidate& bottleneck) {
+  if (bottleneck.on_gpu) return Advice::images_for_gpu;
+  if (bottleneck.stage == stage::kRead) return Advice::storage;
+  if (bottleneck.stage == stage::kUnpack) return Advice::plain_shards;
+  if (bottleneck.stage == stage::kDecode) return Advice::decoding;
+  if (bottleneck.stage == stage::kAugment) return Advice::augmenting;
+  if (bottleneck.stage == stage::kTransfer) return Advice::copies;
+  if (bottleneck.stage == stage::kCheckpoint) return Advice::checkpoints;
+  return std::nullopt;
+}
+
+std::vector<Advice> advice_for(const Candidate& bottleneck, const PipelineShares& shares) {
+  std::vector<Advice> advice;
+  if (const auto remedy = stage_advice(bottleneck)) advice.push_back(*remedy);
+  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else nothing can overlap
+  if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable)
+    advice.push_back(Advice::prefetch);
+  const bool workers_win = bottleneck.stage == stage::kDecode || bottleneck.stage == stage::kAugment;
+  if (workers_win && !bottleneck.on_gpu && shares.worker_core < kMostOfACore) advice.push_back(Advice::cores);
+  return advice;
+}
+
+/// The advice with the options of the verb; empty if it has none for it.
+std::string advice_text(Advice advice, const PipelineShares& shares, std::uint64_t prefetch, AdvisedVerb verb) {
+  const bool is_run = verb == AdvisedVerb::run;
+  switch (advice) {
+    case Advice::images_for_gpu:
+      return is_run ? "" : "use smaller images (shardctl convert --resize), or --backend cpu with more cores";
+    case Advice::storage:
+      return fmt::format("use faster storage{}, or stage the data to a local disk (shardctl stage)",
+                         is_run ? "" : " or more --readers");
+    case Advice::plain_shards:
+      return is_run ? ""
+                    : "write plain shards (shardctl reshard), or use more cores and more --readers, each of which "
+                      "unpacks one shard";
+    case Advice::decoding:
+      return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
+    case Advice::augmenting:
+      return "use more cores, --dtype u8 or normalizing on the GPU";
+    case Advice::copies:
+      return fmt::format("use {}a smaller --dtype", is_run ? "" : "--normalize gpu or ");
+    case Advice::checkpoints:
+      return "use a faster disk for checkpoints, write fewer, or write them in the background (iobench checkpoint)";
+    case Advice::prefetch:
+      if (is_run) return "";
+      return fmt::format(
+          "raise --prefetch above {}: steps wait {:.0f} % of the time for batches, and workers wait {:.0f} % of theirs "
+          "because the prefetch limit is reached",
+          prefetch, shares.step_starved * 100, shares.workers_blocked * 100);
+    case Advice::cores:
+      break;
   }
-  if (stage == stage::kUnpack) {
-    return "write plain shards (shardctl reshard), or use more cores and more --readers, each of which unpacks one "
-           "shard";
-  }
-  if (stage == stage::kDecode)
-    return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
-  if (stage == stage::kAugment) return "use more cores, --dtype u8 or normalizing on the GPU";
-  if (stage == stage::kTransfer) return "use --normalize gpu or a smaller --dtype";
-  if (stage == stage::kCheckpoint) {
-    return "use a faster disk for checkpoints, write fewer, or write them in the background (iobench checkpoint)";
-  }
-  return {};
+  return fmt::format(
+      "workers get only {:.0f} % of a core each while they decode; other processes, a CPU limit or more {} than cores "
+      "use the rest",
+      shares.worker_core * 100, is_run ? "--threads" : "--workers");
 }
 
 }  // namespace
@@ -306,8 +358,8 @@ void JpegReport::describe(FieldList& v) {
   v.field({"busy", Unit::ratio, "share of its time that the hand-over thread spent decoding"}, busy_ratio);
 }
 
-void add_measurement(const PipelineRun& run, PipelineResult& result) {
-  static_cast<PipelineVerdict&>(result) = judge_pipeline(pipeline_shares(run), run.loader.prefetch);
+void add_measurement(const PipelineRun& run, AdvisedVerb advised, PipelineResult& result) {
+  static_cast<PipelineVerdict&>(result) = judge_pipeline(pipeline_shares(run), run.loader.prefetch, advised);
   result.steps = run.log.steps();
   result.samples = run.log.samples();
   result.samples_per_second = run.log.samples_per_second();
@@ -331,25 +383,13 @@ void add_measurement(const PipelineRun& run, PipelineResult& result) {
   result.cache.residency_after_ratio = run.residency_after;
 }
 
-PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch) {
+PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch, AdvisedVerb advised) {
   const std::array candidates{steps(shares), workers(shares), readers(shares), hand_over(shares)};
   const Candidate& busiest = *std::ranges::max_element(candidates, {}, &Candidate::busy);
   PipelineVerdict verdict{std::string(busiest.stage), busiest.reason, {}};
-  if (const std::string advice = stage_advice(busiest.stage, busiest.on_gpu); !advice.empty())
-    verdict.advice.push_back(advice);
-  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else nothing can overlap
-  if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable) {
-    verdict.advice.push_back(
-        fmt::format("raise --prefetch above {}: steps wait {:.0f} % of the time for batches, and workers wait {:.0f} % "
-                    "of theirs because the prefetch limit is reached",
-                    prefetch, shares.step_starved * 100, shares.workers_blocked * 100));
-  }
-  const bool workers_win = busiest.stage == stage::kDecode || busiest.stage == stage::kAugment;
-  if (workers_win && !busiest.on_gpu && shares.worker_core < kMostOfACore) {
-    verdict.advice.push_back(
-        fmt::format("workers get only {:.0f} % of a core each while they decode; other processes, a CPU limit or more "
-                    "--workers than cores use the rest",
-                    shares.worker_core * 100));
+  for (const Advice advice : advice_for(busiest, shares)) {
+    if (std::string text = advice_text(advice, shares, prefetch, advised); !text.empty())
+      verdict.advice.push_back(std::move(text));
   }
   return verdict;
 }

@@ -32,7 +32,9 @@ struct PipelineShares {
 /// a stage. It is an advice if workers wait for the step while the step waits for them. Another advice is given if
 /// workers are the bottleneck but have less than 80 % of a core each: other processes, a CPU limit or too many workers
 /// use the rest. With less than half a core each, readers are never the bottleneck, because they wait for cores too.
-PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch);
+/// Advice that `advised` has no option for is left out.
+PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch,
+                               AdvisedVerb advised = AdvisedVerb::pipeline);
 
 /// In the order of the stages, checkpoints last; unpacking only if something was unpacked.
 std::vector<StageRow> stage_rows(const PipelineRun& run);
@@ -62,8 +64,8 @@ CopyReport copy_report(const PipelineRun& run, const std::vector<gpu::Device*>& 
 /// Samples by decoder.
 JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& tally);
 
-/// Results of a run.
-void add_measurement(const PipelineRun& run, PipelineResult& result);
+/// Results of a run, with advice for the verb.
+void add_measurement(const PipelineRun& run, AdvisedVerb advised, PipelineResult& result);
 
 /// The cost of checkpoints, from the same pipeline with and without them; one was due every `every` steps.
 CheckpointInterference interference(const PipelineRun& with, const PipelineRun& without, const CheckpointWriter& writer,

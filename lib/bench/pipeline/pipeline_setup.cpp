@@ -1,13 +1,14 @@
 #include "bench/pipeline/pipeline_setup.hpp"
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "bench/input/jpeg_store.hpp"
-#include "bench/machine/hardware_decoder.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
@@ -113,6 +114,56 @@ system::StorageFacts storage_of(std::span<const InputFile> files) {
   return files.empty() || has_objects(files) ? system::StorageFacts() : system::storage_of(files.front().path);
 }
 
+std::array<PipelineRung, 5> rungs(const PipelineOptions& options) {
+  using enum DecodeKind;
+  const auto rung = [](std::string name, bool pinned, std::uint64_t prefetch, DecodeKind decode, NormalizeKind kind) {
+    PipelineRung row;
+    row.rung = std::move(name);
+    row.pinned = pinned;
+    row.prefetch = prefetch;
+    row.decode = decode;
+    row.normalize = kind;
+    return row;
+  };
+  return {rung("naive", false, 0, cpu, NormalizeKind::cpu),
+          rung("pinned, one batch prefetched", true, 1, cpu, NormalizeKind::cpu),
+          rung("normalized on the GPU", true, 1, cpu, NormalizeKind::gpu),
+          rung("nvJPEG", true, 1, nvjpeg, NormalizeKind::gpu),
+          rung("all overlapped", true, parse_prefetches(options.prefetch).front(), nvjpeg, NormalizeKind::gpu)};
+}
+
+void fill(const PipelineResult& result, PipelineRung& row) {
+  row.samples_per_second = result.samples_per_second;
+  row.stall_ratio = result.stall_ratio;
+  row.au_ratio = result.au_ratio;
+  row.process_cpu_seconds_per_sample = result.process_cpu_seconds_per_sample;
+  row.limiting_stage = result.limiting_stage;
+}
+
+PipelineOptions options_of(const PipelineRung& rung, PipelineOptions options) {
+  options.ladder = false;
+  options.pinned = rung.pinned;
+  options.prefetch = std::to_string(rung.prefetch);
+  options.backend = rung.decode;
+  options.normalize = rung.normalize;
+  if (options.cache == CacheRequest::any) options.cache = CacheRequest::warm;
+  return options;
+}
+
+/// Measures a rung. Empty, with the reason in `rung`, if images cannot be decoded on these GPUs.
+std::optional<PipelineResult> climb(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
+                                    Context& context, PipelineRung& rung) {
+  try {
+    PipelineResult result = pipeline(options_of(rung, options), input, machine, context);
+    fill(result, rung);
+    return result;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported || rung.decode != DecodeKind::nvjpeg) throw;
+    rung.missing = error.what();
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 void PipelineOptions::describe(FieldList& v) {
@@ -166,6 +217,7 @@ PipelineSetup set_up(const PipelineOptions& options) {
   check_ladder(options);
   PipelineSetup setup;
   setup.prefetches = parse_prefetches(options.prefetch);
+  setup.advised = options.advised;
   LoaderSettings& loader = setup.loader;
   loader.gpus = options.gpus.value_or(std::max<std::size_t>(listed_devices(options).size(), 1));
   loader.batch = options.batch.value_or(loader.batch);
@@ -206,10 +258,11 @@ void check_batch_memory(const PipelineSetup& setup, double mean_sample_bytes) {
   const double bytes = batches * static_cast<double>(largest.batch) * sample;
   const std::uint64_t memory = system::usable_memory() / 2;
   if (bytes <= static_cast<double>(memory)) return;
-  throw Error(ErrorCode::no_space, fmt::format("{} batches of {} need {}, but {} of memory is available; use a smaller "
-                                               "--batch, --prefetch, --gpus or --dtype",
-                                               batches, format_count(largest.batch, "sample"),
-                                               format_rounded_size(bytes), format_size(memory)));
+  throw Error(ErrorCode::no_space,
+              fmt::format("{} batches of {} need {}, but {} of memory is available; use {}", batches,
+                          format_count(largest.batch, "sample"), format_rounded_size(bytes), format_size(memory),
+                          setup.advised == AdvisedVerb::run ? "--dtype u8 or a smaller --crop, or allow more memory"
+                                                            : "a smaller --batch, --prefetch, --gpus or --dtype"));
 }
 
 std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_bytes) {
@@ -271,7 +324,7 @@ std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
 }
 
 std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
-                                      const PipelineMachine& machine, Context& context) {
+                                      const GpuMachine& machine, Context& context) {
   if (options.device == kNoDevice) return {};
   if (machine.devices.empty()) {
     if (const auto option = option_for_gpu(options)) {
@@ -291,7 +344,7 @@ std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const Pipe
 
 std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
                                                                    const std::vector<gpu::Device*>& gpus,
-                                                                   const PipelineMachine& machine, Context& context) {
+                                                                   const GpuMachine& machine, Context& context) {
   std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> decoders;
   if (setup.loader.decode != DecodeKind::nvjpeg) return decoders;
   for (const gpu::Device* gpu : gpus) {
@@ -316,13 +369,53 @@ std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu) {
 
 std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
                                      const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
-                                     const PipelineMachine& machine, Context& context) {
+                                     const GpuMachine& machine, Context& context) {
   if (gpus.empty()) return host_sink();
   LoaderSettings settings = setup.loader;
   settings.prefetch = *std::ranges::max_element(setup.prefetches);
   std::vector<gpu::DeviceJpegDecoder*> lent;
   for (const auto& decoder : decoders) lent.push_back(decoder.get());
   return std::make_unique<GpuSink>(settings, gpus, lent, machine.probe, context);
+}
+
+void check_ladder(const PipelineOptions& options) {
+  if (!options.ladder) return;
+  const auto refuse = [](std::string_view option, std::string_view why) { throw usage_error("{}: {}", option, why); };
+  constexpr std::string_view kSet = "--ladder sets it for each loader that it compares; leave it out";
+  if (options.normalize != NormalizeKind::automatic) refuse("--normalize", kSet);
+  if (options.backend != DecodeKind::cpu) refuse("--backend", kSet);
+  const auto prefetches = parse_prefetches(options.prefetch);
+  if (prefetches.size() > 1 || prefetches.front() < 2) {
+    refuse("--prefetch", "with --ladder, give one number of at least 2: the prefetch of the last loader");
+  }
+  if (options.trace) refuse("--trace", "a trace is of one run, but --ladder makes several");
+  if (options.checkpoint_every)
+    refuse("--checkpoint-every", "--ladder compares loaders without checkpoints; leave it out");
+}
+
+PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
+                            Context& context) {
+  if (machine.devices.empty()) throw Error(ErrorCode::unsupported, "--ladder: no GPU is available");
+  std::vector<PipelineRung> rows;
+  PipelineResult last;
+  double before = 0;
+  bool decodes = true;
+  auto all = rungs(options);
+  context.progress().expect_stages(all.size());
+  for (PipelineRung& rung : all) {
+    if (!decodes) rung.decode = DecodeKind::cpu;
+    context.progress().next_stage();
+    if (auto result = climb(options, input, machine, context, rung)) {
+      last = *std::move(result);
+      if (before > 0) rung.factor = last.samples_per_second / before;
+      before = last.samples_per_second;
+    }
+    decodes = !rung.missing;
+    rows.push_back(std::move(rung));
+    if (last.interrupted) break;
+  }
+  last.ladder = std::move(rows);
+  return last;
 }
 
 }  // namespace shardkit::bench

@@ -24,6 +24,7 @@ struct PipelineSetup {
   LoaderSettings loader;  ///< prefetch and readers are set for each run
   StepSettings step;
   std::vector<std::uint64_t> prefetches;  ///< never empty
+  AdvisedVerb advised = AdvisedVerb::pipeline;
 };
 
 /// Throws Error{usage} for invalid values.
@@ -84,14 +85,14 @@ std::optional<std::string_view> option_for_gpu(const PipelineOptions& options);
 /// The GPUs that get batches: the listed ones, else the first. None if batches stay in host memory. If there are fewer
 /// than the job has, they share its batches, with one warning. Throws Error{unsupported} if a requested GPU is missing.
 std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const PipelineSetup& setup,
-                                      const PipelineMachine& machine, Context& context);
+                                      const GpuMachine& machine, Context& context);
 
 /// Decoders for them with --backend nvjpeg, else none. All GPUs must be of one model, because workers do not know which
 /// GPU will get an image. Warns if they may lack hardware decoders (warn_of_lost_hardware()). Throws
 /// Error{unsupported}.
 std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
                                                                    const std::vector<gpu::Device*>& gpus,
-                                                                   const PipelineMachine& machine, Context& context);
+                                                                   const GpuMachine& machine, Context& context);
 
 /// GPU memory for decoded images: 1 MiB per sample, 64 MiB to 1 GiB, at most a quarter of the free memory.
 std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu);
@@ -99,7 +100,7 @@ std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu);
 /// The sink for these GPUs; the host's if there are none. Throws like GpuSink.
 std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
                                      const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
-                                     const PipelineMachine& machine, Context& context);
+                                     const GpuMachine& machine, Context& context);
 
 /// Throws Error{usage} for options that the ladder sets itself, or that do not apply to several rungs.
 void check_ladder(const PipelineOptions& options);
@@ -108,7 +109,7 @@ void check_ladder(const PipelineOptions& options);
 /// prefetch), pinned memory with one batch prefetched, normalized on the GPU, decoded there, and --prefetch batches so
 /// that all stages overlap. If any cache state is allowed, the page cache is warmed before each. A rung whose library
 /// is missing has the reason; then the last one decodes on the CPU. The result is that of the last rung, with all rows.
-PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const PipelineMachine& machine,
+PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
                             Context& context);
 
 }  // namespace shardkit::bench

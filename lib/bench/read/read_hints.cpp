@@ -1,9 +1,10 @@
+#include "bench/read/read_hints.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "bench/read/read_options.hpp"
-#include "bench/read/read_work.hpp"
 #include "core/remedies.hpp"
 
 namespace shardkit::bench {

@@ -237,15 +237,6 @@ struct ReadMeasurement {
   void add_totals(ReadResult& result) const;
 };
 
-/// Adds hints about its values to the result; `input` is what was found, the plan's files are those that were read.
-void add_read_hints(const ReadOptions& options, const InputSet& input, const ReadPlan& plan, ReadResult& result);
-
-/// Why samples of sequential reads are not counted, and what to do.
-std::string why_not_counted(const ReadOptions& options, std::span<const InputFile> files);
-
-/// Why reading `files` counted no sample, and what to do: nothing was read, no complete sample, or there are none.
-std::string why_no_samples(const ReadOptions& options, std::span<const InputFile> files, const ReadResult& result);
-
 /// `iobench read --mode imagefolder`: lists the folders of options.paths, then opens, stats, reads and closes each file
 /// once, in an order that depends on the seed, and reports the time of each kind of call. The options are checked.
 /// Throws Error{usage} for a path that is not a folder, Error{not_found} if there are no files.

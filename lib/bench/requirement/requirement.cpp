@@ -160,21 +160,21 @@ std::string sample_rate_text(double samples_per_second) {
   return count + (count == "1" ? " sample/s" : " samples/s");
 }
 
-Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates) {
+Rating rating_of(const TrainingJob& job, double min_au, std::span<const StageRate> rates) {
   const StageRate& slowest = *std::min_element(rates.begin(), rates.end(), [](const StageRate& a, const StageRate& b) {
     return a.samples_per_second < b.samples_per_second;
   });
   const double supply = slowest.samples_per_second;
   const double demand = samples_per_second(job);
-  Judgment judgment;
-  judgment.limiting_stage = supply < demand ? slowest.stage : stage::kCompute;
-  judgment.supply_per_second = supply;
-  judgment.headroom_ratio = supply / demand;
-  judgment.overlapped_au = overlapped_au(supply, demand);
-  judgment.serial_au = serial_au(job, supply);
-  judgment.gpus_fed = gpus_fed(job, supply, min_au);
-  judgment.ok = judgment.overlapped_au >= min_au;
-  return judgment;
+  Rating rating;
+  rating.limiting_stage = supply < demand ? slowest.stage : stage::kCompute;
+  rating.supply_per_second = supply;
+  rating.headroom_ratio = supply / demand;
+  rating.overlapped_au = overlapped_au(supply, demand);
+  rating.serial_au = serial_au(job, supply);
+  rating.gpus_fed = gpus_fed(job, supply, min_au);
+  rating.ok = rating.overlapped_au >= min_au;
+  return rating;
 }
 
 void JobOptions::describe(FieldList& v) {

@@ -121,6 +121,7 @@ inline constexpr std::string_view kMoreReads = "more reads";  ///< with more of 
 inline constexpr std::string_view kUnpack = "unpack";         ///< of compressed shards, by the readers
 inline constexpr std::string_view kDecode = "decode";
 inline constexpr std::string_view kAugment = "augment";
+inline constexpr std::string_view kPipeline = "pipeline";  ///< those at once
 inline constexpr std::string_view kTransfer = "transfer";
 inline constexpr std::string_view kCompute = "compute";
 inline constexpr std::string_view kCheckpoint = "checkpoint";
@@ -133,7 +134,7 @@ struct StageRate {
 };
 
 /// Outcome of a job on a node.
-struct Judgment {
+struct Rating {
   std::string limiting_stage;    ///< the slowest stage; "compute" if every stage is fast enough
   double supply_per_second = 0;  ///< samples, of the slowest stage
   double headroom_ratio = 0;     ///< supply divided by demand; below 1 the supply is too slow
@@ -151,8 +152,8 @@ std::string rate_number(double per_second);
 /// "1 sample/s", "1,200 samples/s", "0.27 samples/s", rounded like rate_number().
 std::string sample_rate_text(double samples_per_second);
 
-/// Judges overlapping stages, of which the slowest is the bottleneck. `rates` is not empty; min_au in (0, 1].
-Judgment judge(const TrainingJob& job, double min_au, std::span<const StageRate> rates);
+/// Rates overlapping stages, of which the slowest is the bottleneck. `rates` is not empty; min_au in (0, 1].
+Rating rating_of(const TrainingJob& job, double min_au, std::span<const StageRate> rates);
 
 /// What the samples of a job are. Only images are decoded and cropped by what this program measures.
 enum class SampleKind { images, tokens, video, bytes };

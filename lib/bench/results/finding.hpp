@@ -1,43 +1,42 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
+#include "core/finding.hpp"
 
 /// Findings of a measurement or a check of a machine, and the rules that produce them.
 namespace shardkit::bench {
 
-enum class FindingSeverity {
-  error,    ///< the described job cannot work here
-  warning,  ///< costs speed or distorts measurements
-  hint,     ///< may be on purpose, or matters only to some
-};
-constexpr auto enum_names(FindingSeverity) { return std::to_array<std::string_view>({"error", "warning", "hint"}); }
-inline constexpr auto kWarning = FindingSeverity::warning;
-inline constexpr auto kHint = FindingSeverity::hint;
+inline constexpr auto kWarning = Severity::warning;
+inline constexpr auto kHint = Severity::hint;
 
-/// A problem of a machine.
-struct Finding {
-  std::string code;  ///< stable and snake_case
-  FindingSeverity severity = FindingSeverity::hint;
+/// An obstacle of a machine: an error if the described job cannot work there. The advice is what to do.
+struct MachineFinding : Finding {
+  MachineFinding() = default;
+  /// In the order of the fields in JSON.
+  MachineFinding(std::string name, Severity level, std::string is, std::string usual, std::string remedy,
+                 std::string sentence)
+      : Finding{std::move(name), std::move(sentence), level, {}, std::move(remedy)},
+        measured(std::move(is)),
+        normal(std::move(usual)) {}
+
   std::string measured;
   std::string normal;  ///< normal value for a well-configured machine of this kind
-  std::string remedy;
-  std::string text;
 
   void describe(FieldList& v) {
     v.field({"code", "stable name of the finding"}, code);
     v.field({"severity", "error: the job cannot work; warning: costs speed; hint: may be on purpose"}, severity);
     v.field({"measured", "what was measured"}, measured);
     v.field({"normal", "what is normal for this class of machine"}, normal);
-    v.field({"remedy", "what to do"}, remedy);
+    v.field({"remedy", "what to do"}, advice);
     v.field({"text", "the finding in a sentence"}, text);
   }
 };
@@ -47,7 +46,7 @@ struct Finding {
 template <class Facts>
 struct FindingRule {
   std::string_view code;
-  FindingSeverity severity = FindingSeverity::hint;
+  Severity severity = Severity::hint;
   std::string_view normal;
   std::string_view remedy;
   std::string_view text;
@@ -61,7 +60,7 @@ inline std::optional<std::string> shown_if(bool found, std::string measured) {
 
 /// Appends the findings of the rules, in their order. `names`: fmt::arg() of each name that their texts use.
 template <class Facts, class... Names>
-void add_findings(std::span<const FindingRule<Facts>> rules, const Facts& facts, std::vector<Finding>& findings,
+void add_findings(std::span<const FindingRule<Facts>> rules, const Facts& facts, std::vector<MachineFinding>& findings,
                   const Names&... names) {
   for (const FindingRule<Facts>& rule : rules) {
     const std::optional<std::string> measured = rule.measured(facts);

@@ -1,10 +1,11 @@
+#include "bench/run/repetitions.hpp"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
 
 #include <fmt/format.h>
 
-#include "bench/run/run.hpp"
 #include "core/metric_text.hpp"
 #include "core/units.hpp"
 #include "stats/summary.hpp"
@@ -12,35 +13,31 @@
 namespace shardkit::bench {
 namespace {
 
-/// A value of a repetition, and its name in compare.
+/// A metric, as compare names it.
 struct RepetitionMetric {
   const char* name;
   Unit unit;
-  std::optional<double> (*value)(const Repetition& repetition);
 };
-
-using Value = std::optional<double>;
 
 constexpr std::array kMetrics{
-    RepetitionMetric{"run.predicted.samples_per_second", Unit::per_second,
-                     [](const Repetition& repetition) { return Value(repetition.predicted.samples_per_second); }},
-    RepetitionMetric{"read.bytes_per_second", Unit::bytes_per_second,
-                     [](const Repetition& repetition) { return Value(repetition.read.bytes_per_second); }},
-    RepetitionMetric{"read.latency_seconds.p99", Unit::seconds,
-                     [](const Repetition& repetition) { return Value(repetition.read.latency.p99); }},
-    RepetitionMetric{"decode.samples_per_second", Unit::per_second,
-                     [](const Repetition& repetition) {
-                       return repetition.decode ? Value(repetition.decode->samples_per_second) : Value();
-                     }},
-    RepetitionMetric{"pipeline.samples_per_second", Unit::per_second,
-                     [](const Repetition& repetition) {
-                       return repetition.pipeline ? Value(repetition.pipeline->samples_per_second) : Value();
-                     }},
-    RepetitionMetric{"transfer.pinned_h2d_bytes_per_second", Unit::bytes_per_second,
-                     [](const Repetition& repetition) {
-                       return repetition.transfer ? Value(repetition.transfer->pinned_h2d) : Value();
-                     }},
+    RepetitionMetric{"run.predicted.samples_per_second", Unit::per_second},
+    RepetitionMetric{"read.bytes_per_second", Unit::bytes_per_second},
+    RepetitionMetric{"read.latency_seconds.p99", Unit::seconds},
+    RepetitionMetric{"decode.samples_per_second", Unit::per_second},
+    RepetitionMetric{"pipeline.samples_per_second", Unit::per_second},
+    RepetitionMetric{"transfer.pinned_h2d_bytes_per_second", Unit::bytes_per_second},
 };
+
+/// The values of these metrics.
+std::array<std::optional<double>, kMetrics.size()> values_of(const Repetition& repetition) {
+  const auto rate = [](const auto& stage) { return stage ? std::optional(stage->samples_per_second) : std::nullopt; };
+  return {repetition.predicted.samples_per_second,
+          repetition.read.bytes_per_second,
+          repetition.read.latency.p99,
+          rate(repetition.decode),
+          rate(repetition.pipeline),
+          repetition.transfer ? std::optional(repetition.transfer->pinned_h2d) : std::nullopt};
+}
 
 RepeatedMetric repeated_metric(const RepetitionMetric& metric, std::span<const double> values) {
   const stats::Summary summary = stats::summarize(values);
@@ -70,12 +67,12 @@ Repetition repetition_of(const ReadResult& read, const std::optional<DecodeResul
 
 std::vector<RepeatedMetric> repeated_metrics(std::span<const Repetition> repetitions) {
   std::vector<RepeatedMetric> rows;
-  for (const RepetitionMetric& metric : kMetrics) {
+  for (std::size_t metric = 0; metric < kMetrics.size(); ++metric) {
     std::vector<double> values;
     for (const Repetition& repetition : repetitions) {
-      if (const auto value = metric.value(repetition)) values.push_back(*value);
+      if (const auto value = values_of(repetition)[metric]) values.push_back(*value);
     }
-    if (values.size() == repetitions.size()) rows.push_back(repeated_metric(metric, values));
+    if (values.size() == repetitions.size()) rows.push_back(repeated_metric(kMetrics[metric], values));
   }
   return rows;
 }

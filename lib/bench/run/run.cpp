@@ -6,14 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "bench/run/run_stages.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "gpu/device.hpp"
+#include "system/host.hpp"
 #include "system/limits.hpp"
-#include "system/node_name.hpp"
 
 namespace shardkit::bench {
 
@@ -35,16 +36,76 @@ constexpr double kShareForListing = 0.15;
 
 constexpr double kMostRepetitions = 1000;
 
+/// The pipeline's rate while it was full: the filling at the start of each pass is left out, which long passes of
+/// training hardly have.
+double steady_rate(const PipelineResult& pipeline) {
+  double samples = 0;
+  double seconds = 0;
+  for (const EpochRow& epoch : pipeline.epochs) {
+    if (epoch.samples_per_second <= 0) continue;
+    samples += static_cast<double>(epoch.samples);
+    seconds += static_cast<double>(epoch.samples) / epoch.samples_per_second;
+  }
+  return seconds > 0 ? samples / seconds : pipeline.samples_per_second;
+}
+
+void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
+  if (!decode.samples_per_second_per_core) return;
+  node.decode = {decode.samples_per_second, decode.samples_per_second_interval,
+                 1 / *decode.samples_per_second_per_core};
+  node.threads = static_cast<double>(decode.threads);
+  node.megapixels = decode.mix.mean_megapixels;
+  if (!decode.augment || decode.augment->samples_per_second_per_core <= 0) return;
+  node.augment = {decode.augment->samples_per_second, decode.augment->samples_per_second_interval,
+                  1 / decode.augment->samples_per_second_per_core};
+}
+
+/// A pipeline reads through the page cache. With direct reading it measures storage only if it found the cache empty.
+bool reads_storage_too(const ReadResult& read, const PipelineResult& pipeline) {
+  return !read.direct || pipeline.cache.state == CacheState::cold || pipeline.cache.state == CacheState::client_cold;
+}
+
+/// What the stages of a repetition say about the node.
+MeasuredNode measured_node(const RunResult& result, const RunOptions& options) {
+  const ReadResult& read = result.read;
+  const Environment& machine = result.environment;
+  MeasuredNode node;
+  node.cores = static_cast<double>(machine.usable_threads);
+  node.cpu_limit = machine.cpu_limit;
+  if (machine.cpu_limit) node.cores = std::min(node.cores, *machine.cpu_limit);
+  node.readers = static_cast<double>(read.threads);
+  node.more_readers = result.more_readers;
+  node.cache_state = read.cache.state;
+  node.sample_bytes = read.mean_sample.value_or(0);
+  node.read = {read.bytes_per_second, read.bytes_per_second_interval,
+               read.cpu_seconds / static_cast<double>(read.bytes) * node.sample_bytes};
+  node.crop = options.crop;
+  node.unpack = result.unpack;
+  if (result.decode) add_decoding(*result.decode, node);
+  if (result.pipeline && result.pipeline->steps >= kLeastSteps && reads_storage_too(read, *result.pipeline)) {
+    node.pipeline = {steady_rate(*result.pipeline)};
+    node.pipeline_stage = result.pipeline->limiting_stage;
+  }
+  if (result.file_costs) node.file_costs_ratio = result.file_costs->other_ratio;
+  node.sample_work = result.sample_work;
+  node.loader_reads = result.loader_reads;
+  node.calibration = result.calibration;
+  if (result.transfer.pinned_h2d) node.transfer = {*result.transfer.pinned_h2d, result.transfer.interval};
+  node.transfer_gpus = result.transfer.gpus;
+  node.transfer_copy_bytes = static_cast<double>(result.transfer.copy_bytes);
+  return node;
+}
+
 /// Hints stay in the result; the space in /dev/shm is judged later, for the suggested loader. Those of one kind, such
 /// as of several GPUs, are one warning.
 void warn_of_environment(const Environment& environment, Context& context) {
-  std::vector<const Finding*> first;
+  std::vector<const MachineFinding*> first;
   std::map<std::string, std::size_t> counts;
-  for (const Finding& finding : environment.findings) {
-    if (finding.severity == FindingSeverity::hint || finding.code == "dev_shm_small") continue;
+  for (const MachineFinding& finding : environment.findings) {
+    if (finding.severity == Severity::hint || finding.code == "dev_shm_small") continue;
     if (++counts[finding.code] == 1) first.push_back(&finding);
   }
-  for (const Finding* finding : first) {
+  for (const MachineFinding* finding : first) {
     const std::size_t others = counts[finding->code] - 1;
     context.warn(finding->code, others == 0 ? finding->text
                                             : fmt::format("{} ({} more of this kind: `iobench env` lists them)",
@@ -54,7 +115,7 @@ void warn_of_environment(const Environment& environment, Context& context) {
 
 /// Loader processes that the machine, or the data, has no room for.
 void warn_of_loader(const RunOptions& options, const RunResult& result, Context& context) {
-  const LoaderAdvice& loader = result.conclusion.loader;
+  const LoaderAdvice& loader = result.summary.loader;
   if (loader.line.empty()) return;
   const std::string fits =
       fmt::format("{} loader processes per GPU instead of {}", loader.workers, loader.wanted_workers);
@@ -89,8 +150,8 @@ void warn_of_pipeline(const RunResult& result, Context& context) {
                              "storage, so it is only in the JSON, not in the table of stages or the verdict",
                              enum_name(result.pipeline->cache.state)));
   }
-  const Conclusion& conclusion = result.conclusion;
-  const double ratio = conclusion.predicted.of_measured_ratio.value_or(1);
+  const RunSummary& summary = result.summary;
+  const double ratio = summary.predicted.of_measured_ratio.value_or(1);
   if (ratio <= kMost && ratio >= 1 / kMost) return;
   context.warn(
       "prediction_off",
@@ -119,18 +180,17 @@ RunCache cache_of(const ReadResult& read) {
 }
 
 LoaderOptions loader_of(const RunOptions& options) {
-  const std::uint64_t side = std::max<std::uint64_t>(options.crop, 1);  // of whole images, a pixel
   LoaderOptions loader;
-  loader.workers = options.workers;
-  loader.prefetch = options.prefetch;
-  loader.tensor_bytes = tensor_bytes(side, image::value_bytes(options.dtype));
-  loader.dtype = options.dtype;
+  loader.batches = crop_batches(std::max<std::uint64_t>(options.crop, 1), options.dtype);  // of whole images, a pixel
+  loader.batches.crop = options.crop;
+  loader.batches.workers = options.workers;
+  loader.batches.prefetch = options.prefetch;
   loader.force_verdict = options.force_verdict;
   return loader;
 }
 
 double predicted_samples(const MeasuredNode& node, const RunOptions& options) {
-  return conclude(node, requirement_of(options), loader_of(options)).predicted.samples_per_second;
+  return summarize_run(node, requirement_of(options), loader_of(options)).predicted.samples_per_second;
 }
 
 /// With --python: in half of the budget, because importing torch alone takes seconds.
@@ -145,14 +205,14 @@ void measure_python(const RunOptions& options, const InputSet& input, Context& c
 }
 
 /// Called after the stages of the host are measured, which give the size of a sample.
-TransferStage transfer_batches(const RunResult& repetition, const RunOptions& options, const RunGpus& gpus,
+TransferStage transfer_batches(const RunResult& repetition, const RunOptions& options, const GpuMachine& gpus,
                                Context& context) {
   const auto requirement = requirement_of(options);
   const LoaderOptions loader = loader_of(options);
   BatchCopies wanted;
-  wanted.gpus = requirement ? requirement->job.gpus : gpus.machine.devices.size();
-  wanted.batch = requirement ? requirement->job.batch : loader.batch;
-  wanted.sample_bytes = decoded_bytes(measured_node(repetition, options), requirement, loader.tensor_bytes);
+  wanted.gpus = requirement ? requirement->job.gpus : gpus.devices.size();
+  wanted.batch = requirement ? requirement->job.batch : loader.batches.batch;
+  wanted.sample_bytes = decoded_bytes(measured_node(repetition, options), requirement, loader.batches.decoded_bytes);
   wanted.seconds = options.budget * kShareForTransfer;
   return measure_transfer(gpus, wanted, context);
 }
@@ -200,66 +260,84 @@ void add_neighbors(const RunResult& repetition, std::vector<Neighbors>& neighbor
   if (repetition.pipeline) neighbors.push_back(repetition.pipeline->neighbors);
 }
 
-/// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
-/// Empty after a stop before the end of the first.
-std::optional<MeasuredNode> measure(RunOptions options, double before_seconds, const InputSet& input,
-                                    std::uint64_t cores, const RunGpus& gpus, Context& context, RunResult& result) {
-  Progress& progress = context.progress();
-  progress.expect_stages(options.repeat * kStages);
-  std::vector<RunResult> repetitions;
-  std::vector<MeasuredNode> nodes;
+/// The repetitions so far. The last result may be of an incomplete one.
+struct Measured {
+  std::vector<RunResult> results;
+  std::vector<MeasuredNode> nodes;  ///< of the complete ones
   std::vector<Neighbors> neighbors;
-  const double budget = options.budget;
-  options.budget -= std::min(before_seconds, budget / 2);
-  while (repetitions.size() < options.repeat && !result.interrupted && !result.failure) {
-    RunResult& repetition = repetitions.emplace_back();
-    repetition.environment = result.environment;
-    repetition.calibration = result.calibration;
-    repetition.loader_data = result.loader_data;
-    try {
-      progress.stage = static_cast<unsigned>(nodes.size() * kStages);
-      measure_stages(options, input, cores, context, repetition);
-      progress.stage = static_cast<unsigned>(repetitions.size() * kStages);
-      repetition.transfer = transfer_batches(repetition, options, gpus, context);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::cancelled && nodes.empty()) throw;
-      result.interrupted = error.code() == ErrorCode::cancelled;
-      if (!result.interrupted) result.failure = failed_repetition(error, repetitions.size(), options.repeat);
-      break;
-    }
-    result.loader_data = repetition.loader_data;
-    nodes.push_back(measured_node(repetition, options));
-    add_neighbors(repetition, neighbors);
-    result.repetitions.push_back(repetition_of(repetition.read, repetition.decode, repetition.pipeline,
-                                               repetition.transfer, predicted_samples(nodes.back(), options)));
-    options.cache = cache_of(repetition.read);
-    options.budget = budget;
+};
+
+/// One more repetition. False if it was stopped or failed, which is in `result`; the first one throws its failure.
+bool measure_repetition(const RunOptions& options, const InputSet& input, std::uint64_t cores, const GpuMachine& gpus,
+                        Context& context, RunResult& result, Measured& measured) {
+  RunResult& repetition = measured.results.emplace_back();
+  repetition.environment = result.environment;
+  repetition.calibration = result.calibration;
+  repetition.loader_data = result.loader_data;
+  try {
+    Progress& progress = context.progress();
+    progress.stage = static_cast<unsigned>(measured.nodes.size() * kStages);
+    measure_stages(options, input, cores, context, repetition);
+    progress.stage = static_cast<unsigned>(measured.results.size() * kStages);
+    repetition.transfer = transfer_batches(repetition, options, gpus, context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled && measured.nodes.empty()) throw;
+    result.interrupted = error.code() == ErrorCode::cancelled;
+    if (!result.interrupted) result.failure = failed_repetition(error, measured.results.size(), options.repeat);
+    return false;
   }
-  if (nodes.empty() || options.repeat == 1) {
-    repetitions.front().interrupted = result.interrupted;
-    result = std::move(repetitions.front());
-    result.neighbors = together(neighbors);
-    if (nodes.empty()) return std::nullopt;
-    warn_of_steps(std::span(&result, 1), context);
-    return nodes.front();
-  }
-  result.neighbors = together(neighbors);
-  repetitions.resize(nodes.size());
+  result.loader_data = repetition.loader_data;
+  measured.nodes.push_back(measured_node(repetition, options));
+  add_neighbors(repetition, measured.neighbors);
+  result.repetitions.push_back(repetition_of(repetition.read, repetition.decode, repetition.pipeline,
+                                             repetition.transfer, predicted_samples(measured.nodes.back(), options)));
+  return true;
+}
+
+/// Several repetitions in one result, and the node's medians.
+MeasuredNode combine(Measured& measured, Context& context, RunResult& result) {
+  measured.results.resize(measured.nodes.size());
   const auto same_state = [&](const Repetition& repetition) {
     return repetition.read.cache_state == result.repetitions.front().read.cache_state;
   };
   if (!std::ranges::all_of(result.repetitions, same_state)) {
     context.warn("cache_state_changed", "the repetitions did not all start from the same page cache state");
   }
-  warn_of_steps(repetitions, context);
-  show_median_repetitions(repetitions, result);
+  warn_of_steps(measured.results, context);
+  show_median_repetitions(measured.results, result);
   result.repeated = repeated_metrics(result.repetitions);
-  return median_node(nodes);
+  return median_node(measured.nodes);
+}
+
+/// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
+/// Empty after a stop before the end of the first.
+std::optional<MeasuredNode> measure(RunOptions options, double before_seconds, const InputSet& input,
+                                    std::uint64_t cores, const GpuMachine& gpus, Context& context, RunResult& result) {
+  context.progress().expect_stages(options.repeat * kStages);
+  Measured measured;
+  const double budget = options.budget;
+  options.budget -= std::min(before_seconds, budget / 2);
+  while (measured.results.size() < options.repeat &&
+         measure_repetition(options, input, cores, gpus, context, result, measured)) {
+    options.cache = cache_of(measured.results.back().read);
+    options.budget = budget;
+  }
+  const Neighbors neighbors = together(measured.neighbors);
+  if (!measured.nodes.empty() && options.repeat > 1) {
+    result.neighbors = neighbors;
+    return combine(measured, context, result);
+  }
+  measured.results.front().interrupted = result.interrupted;
+  result = std::move(measured.results.front());
+  result.neighbors = neighbors;
+  if (measured.nodes.empty()) return std::nullopt;
+  warn_of_steps(std::span(&result, 1), context);
+  return measured.nodes.front();
 }
 
 /// The verdict of an incomplete run: of the repetitions before the stop, or none.
 void note_interruption(const RunOptions& options, RunResult& result) {
-  Verdict& verdict = result.conclusion.verdict;
+  Verdict& verdict = result.summary.verdict;
   if (!verdict.text.empty()) {
     verdict.text.insert(0, fmt::format("interrupted after {} of {}: ", result.repetitions.size(),
                                        format_count(options.repeat, "repetition")));
@@ -282,18 +360,18 @@ RunResult run(const RunOptions& options, Context& context) {
   requirement_of(options);  // slips in the options come before the machine
   std::vector<std::unique_ptr<gpu::Device>> devices;
   const auto monitor = gpu::find_gpu_monitor().monitor;
-  RunGpus gpus{{{}, {}, system::live_probe(), monitor.get()}, {}};
+  GpuMachine gpus{.probe = system::live_probe(), .monitor = monitor.get()};
   try {
     devices = gpu::open_devices();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported) throw;
     gpus.missing = why_no_gpus(error);
   }
-  gpus.machine.devices = gpu::lent(devices);
+  gpus.devices = gpu::lent(devices);
   return run(options, gpus, context);
 }
 
-RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) {
+RunResult run(const RunOptions& options, const GpuMachine& gpus, Context& context) {
   check_ranges(options);
   const auto requirement = requirement_of(options);
   warn_of_step_time(options, context);
@@ -311,14 +389,14 @@ RunResult run(const RunOptions& options, const RunGpus& gpus, Context& context) 
                                          {"measuring", stage::kRead},
                                          {"decoding", stage::kDecode},
                                          {"augmenting", stage::kAugment},
-                                         {"running the pipeline", "pipeline"}});
+                                         {"running the pipeline", stage::kPipeline}});
   if (auto node = measure(options, before_seconds, input, cores, gpus, context, result)) {
     node->neighbors = result.neighbors;
     LoaderOptions loader = loader_of(options);
     loader.data = result.loader_data.value_or(LoaderData{});
     loader.limits = loader_limits();
     loader.operands = input.operands;
-    result.conclusion = conclude(*node, requirement, loader);
+    result.summary = summarize_run(*node, requirement, loader);
     if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
     warn_of_loader(options, result, context);
     warn_of_pipeline(result, context);
@@ -370,64 +448,20 @@ void RunOptions::describe(FieldList& v) {
 
 void RunResult::throw_if_failed() const {
   if (failure) throw Error(*failure);
-  if (conclusion.verdict.ok || interrupted) return;
+  if (summary.verdict.ok || interrupted) return;
   throw Error(ErrorCode::in_use,
               "other processes disturbed the measurement, so that a missed requirement proves nothing: run again on an "
               "idle machine, or with --force-verdict");
 }
 
-void LadderRow::describe(FieldList& v) {
-  v.field({"stage", "stage", kLabel}, stage);
-  v.field({"required_per_second", Unit::per_second, "samples that the job needs"}, required_per_second);
-  v.field({"measured_per_second", Unit::per_second,
-           "samples that the stage delivers; with --repeat the median of all repetitions"},
-          measured_per_second);
-  v.field({"interval",
-           "95 % interval of that rate: over slices of 0.1 s, or with --repeat over repetitions (the full range if "
-           "there are fewer than 6). Absent if the stage took less than 1 s or the rate lies outside"},
-          interval);
-  v.field({"headroom_ratio", Unit::factor, "measured divided by required"}, headroom_ratio);
-  v.field({"note", "how the value was measured or predicted"}, note);
-}
-
-void RunRequirement::describe(FieldList& v) {
-  v.field({"preset", "preset that the job came from"}, preset);
-  v.field({"gpus", Unit::count, "GPUs"}, gpus);
-  v.field({"min_au_ratio", Unit::ratio, "required GPU utilization"}, min_au_ratio);
-  v.field({"samples_per_second", Unit::per_second, "samples that all GPUs need"}, samples_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
-  v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
-}
-
-void PredictedSupply::describe(FieldList& v) {
-  v.field({"samples_per_second", Unit::per_second, "samples that the node feeds, as in the verdict",
-           derived_metric(Better::higher)},
-          samples_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
-  v.field({"of_measured_ratio", Unit::factor, "rate predicted from the host's stages divided by the pipeline's rate"},
-          of_measured_ratio);
-  v.field({"au_ratio", Unit::ratio, "GPU utilization if loading overlaps compute fully"}, au_ratio);
-  v.field({"au_serial_ratio", Unit::ratio, "GPU utilization if each step waits for its batch"}, au_serial_ratio);
-  v.field({"gpus_fed", Unit::count, "GPUs that this rate can feed"}, gpus_fed);
-}
-
-void Verdict::describe(FieldList& v) {
-  v.field({"ok", "false if a requirement was given and missed; null if others disturbed a measurement that missed it"},
-          ok);
-  v.field({"limiting_stage", "the bottleneck"}, limiting_stage);
-  v.field({"text", "the verdict in a line"}, text);
-  v.field({"remedy", "what would close the gap"}, remedy);
-}
-
 void RunResult::describe(FieldList& v) {
-  v.field({"verdict", "verdict and remedy"}, conclusion.verdict);
-  v.field({"requirement", "what the job needs"}, conclusion.requirement);
-  v.field({"predicted", "what the node feeds: the pipeline's rate, else predicted from the stages"},
-          conclusion.predicted);
-  v.field({"ladder", "the table of stages: required, measured, headroom"}, conclusion.ladder);
-  v.field({"loader", "settings for a PyTorch DataLoader"}, conclusion.loader);
+  v.field({"verdict", "verdict and remedy"}, summary.verdict);
+  v.field({"requirement", "what the job needs"}, summary.requirement);
+  v.field({"predicted", "what the node feeds: the pipeline's rate, else predicted from the stages"}, summary.predicted);
+  v.field({"ladder", "the table of stages: required, measured, headroom"}, summary.stage_table);
+  v.field({"loader", "settings for a PyTorch DataLoader"}, summary.loader);
   v.field({"presets", "without a requirement: published workloads and how many of their GPUs this node can feed"},
-          conclusion.presets);
+          summary.presets);
   v.field({"repeated", "with --repeat: each metric over all repetitions"}, repeated);
   v.field({"shown_turns", "with --repeat: the repetitions with the median rate, which provide the stages below"},
           shown_repetitions);

@@ -1,3 +1,5 @@
+#include "bench/run/run_stages.hpp"
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -11,35 +13,14 @@
 #include "bench/decode/decode.hpp"
 #include "bench/input/sample_listing.hpp"
 #include "bench/read/read.hpp"
-#include "bench/read/read_work.hpp"
+#include "bench/read/read_hints.hpp"
 #include "bench/requirement/requirement.hpp"
-#include "bench/run/run.hpp"
 #include "bench/timing/shares.hpp"
 #include "core/error.hpp"
-#include "io/page_cache.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
 namespace {
-
-struct Wording {
-  std::string_view pipeline;
-  std::string_view run;
-};
-
-constexpr std::array kWordings{
-    Wording{"--workers", "--threads"},  // run's workers are processes of the loader it advises
-    Wording{" or more --readers", ""},
-    Wording{"--normalize gpu or a smaller --dtype", "a smaller --dtype"},
-    Wording{"a smaller --batch, --prefetch, --gpus or --dtype", "--dtype u8 or a smaller --crop, or allow more memory"},
-};
-/// Settings that run does not have, or means otherwise.
-constexpr std::array<std::string_view, 4> kForeign{"--backend", "--normalize", "--prefetch", "--readers"};
-
-bool is_foreign(const std::string& advice) {
-  return std::ranges::any_of(kForeign,
-                             [&](std::string_view option) { return advice.find(option) != std::string::npos; });
-}
 
 // Shares of the budget after listing; together 1, with that of transfer (run.hpp).
 constexpr double kShareForCaches = 0.06;  // reading and the pipeline each prepare caches
@@ -103,9 +84,9 @@ ReadResult read_from(RunCache cache, const ReadTime& time, const InputSet& input
 void warn_of_refusal(RunCache cache, const Error& error, Context& context) {
   if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::no_space) throw;
   const auto name = enum_name(cache);
-  std::string_view why = error.what();
-  if (why.ends_with(io::kNotDroppedRemedy))
-    why.remove_suffix(io::kNotDroppedRemedy.size());  // the next state is better
+  const auto* const not_cold = dynamic_cast<const NotCold*>(&error);
+  const std::string why =
+      not_cold ? not_cold->reason() : error.what();  // instead of its remedy, the next state is used
   context.warn(
       fmt::format("not_{}", name),
       fmt::format("not read {}: {}; --cache auto used the next state, which the table of stages names", name, why));
@@ -324,6 +305,7 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, Shares
   pipeline_options.crop = options.crop;
   pipeline_options.dtype = options.dtype;
   pipeline_options.cache = read.cache.requested;
+  pipeline_options.advised = AdvisedVerb::run;
   pipeline_options.device = kNoDevice;  // iobench transfer measures the share of a GPU
   const bool is_of_storage = read.direct || read.cache.requested == CacheRequest::cold;
   pipeline_options.epochs = is_of_storage ? 1 : kUntilTheTimeIsOver;
@@ -333,11 +315,9 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, Shares
     pipeline_options.budget = shares.take(kShareForPipeline);
     PipelineResult result = pipeline(pipeline_options, part, context);
     context.throw_if_stopped();
-    result.advice = in_words_of_run(std::move(result.advice));
     return result;
   } catch (const Error& error) {
     using enum ErrorCode;  // usage: no image was read in its share of the budget; earlier measurements stay
-    if (error.code() == no_space) throw Error(no_space, in_words_of_run({error.what()}).front());
     const auto codes = {not_found, corrupt, unsupported, usage};
     if (std::ranges::find(codes, error.code()) == codes.end() || is_gone(input)) throw;
     context.warn("no_pipeline", fmt::format("the pipeline was not measured: {}", error.what()));
@@ -346,23 +326,6 @@ std::optional<PipelineResult> measure_pipeline(const RunOptions& options, Shares
 }
 
 }  // namespace
-
-std::vector<std::string> in_words_of_run(std::vector<std::string> advice) {
-  for (std::string& line : advice) {
-    for (const Wording& wording : kWordings) {
-      const std::size_t at = line.find(wording.pipeline);
-      if (at != std::string::npos) line.replace(at, wording.pipeline.size(), wording.run);
-    }
-  }
-  std::erase_if(advice, is_foreign);
-  return advice;
-}
-
-void MoreReaders::describe(FieldList& v) {
-  v.field({"readers", Unit::count, "threads that read"}, readers);
-  v.field({"samples_per_second", Unit::per_second, "samples divided by time"}, samples_per_second);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
-}
 
 void measure_stages(const RunOptions& options, const InputSet& input, std::uint64_t cores, Context& context,
                     RunResult& result) {

@@ -1,11 +1,11 @@
+#include "bench/run/run_transfer.hpp"
+
 #include <algorithm>
 #include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "bench/run/run.hpp"
-#include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "system/limits.hpp"
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> copy_sizes(const BatchCopies& wanted, std::span<gpu::
 }
 
 /// Measures all GPUs at the same time, as they copy in the job. The stage's rate is that of the slowest.
-void measure_gpus(std::span<gpu::Device* const> devices, const TransferMachine& machine, const BatchCopies& wanted,
+void measure_gpus(std::span<gpu::Device* const> devices, const GpuMachine& machine, const BatchCopies& wanted,
                   Context& context, TransferStage& stage) {
   const auto sizes = copy_sizes(wanted, devices, machine.probe);
   TransferPlan plan;
@@ -71,15 +71,15 @@ std::string stage_text(const TransferStage& stage, const BatchCopies& wanted) {
 
 }  // namespace
 
-TransferStage measure_transfer(const RunGpus& gpus, const BatchCopies& wanted, Context& context) {
+TransferStage measure_transfer(const GpuMachine& gpus, const BatchCopies& wanted, Context& context) {
   TransferStage stage;
   stage.text = gpus.missing;
-  if (gpus.machine.devices.empty()) return stage;
-  stage.gpus = std::min<std::uint64_t>(wanted.gpus, gpus.machine.devices.size());
+  if (gpus.devices.empty()) return stage;
+  stage.gpus = std::min<std::uint64_t>(wanted.gpus, gpus.devices.size());
   stage.batch = wanted.batch;
   stage.sample_bytes = wanted.sample_bytes;
   try {
-    measure_gpus(std::span(gpus.machine.devices).first(stage.gpus), gpus.machine, wanted, context, stage);
+    measure_gpus(std::span(gpus.devices).first(stage.gpus), gpus, wanted, context, stage);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::cancelled || error.code() == ErrorCode::corrupt) throw;
     stage = {};

@@ -289,6 +289,22 @@ void sweep_depth(const SweepProbes& probes, SweepPoint setting, double pread_rat
   }
 }
 
+/// Warnings, and the settings that follow from the points.
+void finish(const SweepOptions& options, SweepOutcome& outcome, Context& context, SweepResult& result) {
+  if (!outcome.uring_refused.empty()) context.warn("no_uring", "io_uring was left out: " + outcome.uring_refused);
+  warn_of_noise(outcome, context);
+  warn_of_budget(outcome, options.budget, context);
+  warn_of_neighbors(result.neighbors, context);
+  if (result.interrupted) {
+    result.text =
+        fmt::format("interrupted after {}: no settings were chosen", format_count(outcome.rows.size(), "point"));
+  } else {
+    describe_settings(options, outcome, result);
+  }
+  result.settings = outcome.settings;
+  result.rows = std::move(outcome.rows);
+}
+
 }  // namespace
 
 SweepResult sweep(const SweepOptions& options, Context& context) {
@@ -329,20 +345,9 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
     if (error.code() != ErrorCode::cancelled) throw;
     result.interrupted = true;
   }
-  if (!outcome.uring_refused.empty()) context.warn("no_uring", "io_uring was left out: " + outcome.uring_refused);
-  warn_of_noise(outcome, context);
-  warn_of_budget(outcome, options.budget, context);
   result.point_seconds = work.seconds;
   result.neighbors = together(neighbors);
-  warn_of_neighbors(result.neighbors, context);
-  if (result.interrupted) {
-    result.text =
-        fmt::format("interrupted after {}: no settings were chosen", format_count(outcome.rows.size(), "point"));
-  } else {
-    describe_settings(options, outcome, result);
-  }
-  result.settings = outcome.settings;
-  result.rows = std::move(outcome.rows);
+  finish(options, outcome, context, result);
   return result;
 }
 

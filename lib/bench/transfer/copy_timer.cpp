@@ -1,3 +1,5 @@
+#include "bench/transfer/copy_timer.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -5,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/transfer/transfer.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "gpu/pattern.hpp"
@@ -203,6 +204,22 @@ class CopyRun {
   std::barrier<>* others_;
   std::vector<Lane> lanes_;
 };
+constexpr unsigned kRepetitions = 3;
+constexpr double kGib = 1024.0 * 1024 * 1024;
+struct Cost {
+  double prepare = 0;
+  double release = 0;
+};
+
+Cost cost_of(const auto& prepare, const auto& release) {
+  const auto start = Clock::now();
+  prepare();
+  const auto prepared = Clock::now();
+  release();
+  return {std::chrono::duration<double>(prepared - start).count(),
+          std::chrono::duration<double>(Clock::now() - prepared).count()};
+}
+
 }  // namespace
 
 CopyTiming time_copies(gpu::Device& device, MutableBytes host, gpu::DeviceSpan memory, const CopyJob& job,
@@ -236,6 +253,33 @@ void add_wire_share(const TransferDevice& device, TransferRow& row) {
   constexpr double kMost = 1.02;  // a clock's error
   const double share = row.bytes_per_second / (*device.wire_limit * directions);
   if (share <= kMost) row.wire_share = share;
+}
+
+std::optional<PinningRow> time_pinning(gpu::Device& device, gpu::HostMemory kind, std::size_t bytes, Context& context) {
+  if (kind == gpu::HostMemory::pageable) return std::nullopt;
+  std::vector<double> prepare;
+  std::vector<double> release;
+  std::optional<gpu::FreshPages> pages;
+  if (kind == gpu::HostMemory::registered) pages.emplace(bytes);
+  for (unsigned i = 0; i < kRepetitions; ++i) {
+    context.throw_if_stopped();
+    MutableBytes memory;
+    const bool combined = kind == gpu::HostMemory::write_combined;
+    const Cost cost =
+        pages ? cost_of([&] { device.register_memory(pages->bytes()); },
+                        [&] { device.unregister_memory(pages->bytes()); })
+              : cost_of([&] { memory = device.allocate_pinned(bytes, combined); }, [&] { device.free_pinned(memory); });
+    prepare.push_back(cost.prepare);
+    release.push_back(cost.release);
+  }
+  PinningRow row;
+  row.kind = kind;
+  row.bytes = bytes;
+  row.prepare_seconds = stats::summarize(prepare).median;
+  row.release_seconds = stats::summarize(release).median;
+  row.prepare_seconds_per_gib = row.prepare_seconds * kGib / static_cast<double>(bytes);
+  row.release_seconds_per_gib = row.release_seconds * kGib / static_cast<double>(bytes);
+  return row;
 }
 
 }  // namespace shardkit::bench

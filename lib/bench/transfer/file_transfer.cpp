@@ -1,3 +1,5 @@
+#include "bench/transfer/file_transfer.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -186,8 +188,8 @@ GdsMode mode_of(const std::optional<gpu::DirectReads>& reads) {
   return reads->posix > 0 ? GdsMode::compatibility : GdsMode::unknown;
 }
 
-void measure_cufile(FileRun& run, const io::File& file, bool direct, gpu::Device& device,
-                    const TransferMachine& machine, FileTransfer& result) {
+void measure_cufile(FileRun& run, const io::File& file, bool direct, gpu::Device& device, const GpuMachine& machine,
+                    FileTransfer& result) {
   std::unique_ptr<gpu::DirectStorage> storage;
   std::unique_ptr<gpu::DirectFile> opened;
   try {
@@ -221,8 +223,8 @@ void check_transfer_file(const std::string& path) {
   throw Error(ErrorCode::usage, At{path}, "--gds: '{}' is smaller than a page (4 KiB)", path);
 }
 
-FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Device& device,
-                           const TransferMachine& machine, Context& context) {
+FileTransfer transfer_file(const std::string& path, unsigned threads, gpu::Device& device, const GpuMachine& machine,
+                           Context& context) {
   bool direct = false;
   const io::File file = open_file(path, direct);
   const std::uint64_t bytes =

@@ -1,3 +1,5 @@
+#include "bench/transfer/pcie_limit.hpp"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -5,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/transfer/transfer.hpp"
 #include "core/units.hpp"
 #include "stats/summary.hpp"
 #include "system/memory.hpp"
@@ -71,110 +72,6 @@ void derive(TransferDevice& device) {
   }
 }
 
-/// The fastest row of a GPU, kind and direction; null when there is none.
-const TransferRow* best_row(const TransferResult& result, std::uint64_t device, gpu::HostMemory kind,
-                            CopyDirection direction, bool remote) {
-  const TransferRow* best = nullptr;
-  for (const TransferRow& row : result.rows) {
-    if (row.device != device || row.kind != kind || row.direction != direction) continue;
-    if ((row.numa == NumaLocation::remote) != remote) continue;
-    if (!best || row.bytes_per_second > best->bytes_per_second) best = &row;
-  }
-  return best;
-}
-
-std::string_view direction_text(CopyDirection direction) {
-  constexpr std::array<std::string_view, 3> kTexts{"host to device", "device to host", "both directions at once"};
-  return kTexts.at(static_cast<std::size_t>(direction));
-}
-
-/// The row for the verdict: pinned memory to the GPU, or the first row if that was not measured.
-struct Lead {
-  gpu::HostMemory kind;
-  CopyDirection direction;
-  bool remote;
-};
-
-Lead lead_of(const TransferResult& result) {
-  const TransferRow& first = result.rows.front();
-  const auto wanted = std::find_if(result.rows.begin(), result.rows.end(), [](const TransferRow& row) {
-    return row.kind == gpu::HostMemory::pinned && row.direction == CopyDirection::h2d;
-  });
-  const TransferRow& row = wanted == result.rows.end() ? first : *wanted;
-  return {row.kind, row.direction, row.numa == NumaLocation::remote};
-}
-
-const TransferDevice& slowest_device(const TransferResult& result, const Lead& lead) {
-  const auto rate = [&](const TransferDevice& device) {
-    const TransferRow* const row = best_row(result, device.device, lead.kind, lead.direction, lead.remote);
-    return row ? row->bytes_per_second : 0;
-  };
-  return *std::min_element(result.devices.begin(), result.devices.end(),
-                           [&](const TransferDevice& a, const TransferDevice& b) { return rate(a) < rate(b); });
-}
-
-std::string share_text(const TransferRow& row, const TransferDevice& device) {
-  if (!row.wire_share) return " (PCIe link unknown)";
-  return fmt::format(", {:.0f} % of {}'s wire limit", *row.wire_share * 100, link_name(device));
-}
-
-std::string copies_verdict(const TransferResult& result) {
-  const Lead lead = lead_of(result);
-  const TransferDevice& device = slowest_device(result, lead);
-  const auto best = [&](gpu::HostMemory kind, bool remote) {
-    return best_row(result, device.device, kind, lead.direction, remote);
-  };
-  const TransferRow& row = *best(lead.kind, lead.remote);
-  std::string text;
-  if (result.devices.size() > 1) {
-    text = fmt::format("{} GPUs at once, the slowest is number {}: ", result.devices.size(), device.device);
-  }
-  text += fmt::format("{} {} {}{}", enum_name(lead.kind), direction_text(lead.direction),
-                      format_rate(row.bytes_per_second), share_text(row, device));
-  for (std::size_t i = 0; i < kEnumNames<gpu::HostMemory>.size(); ++i) {
-    const auto kind = static_cast<gpu::HostMemory>(i);
-    const TransferRow* const other = kind == lead.kind ? nullptr : best(kind, lead.remote);
-    if (other) text += fmt::format("; {} {}", enum_name(kind), format_rate(other->bytes_per_second));
-  }
-  if (const TransferRow* const far = lead.remote ? nullptr : best(lead.kind, true)) {
-    text += fmt::format("; from NUMA node {} {}", far->numa_node.value_or(0), format_rate(far->bytes_per_second));
-  }
-  return text;
-}
-
-std::string file_verdict(const FileTransfer& file) {
-  std::string text;
-  for (const FileWay& way : file.rows) {
-    if (!text.empty()) text += "; ";
-    if (way.way == FileReader::cufile) {
-      text += fmt::format("cuFile ({} mode) ", enum_name(file.mode));
-    } else {
-      text += "pread and pinned copies ";
-    }
-    text += format_rate(way.bytes_per_second);
-  }
-  return file.missing ? fmt::format("{}; {}", text, *file.missing) : text;
-}
-
-using Clock = std::chrono::steady_clock;
-
-constexpr unsigned kRepetitions = 3;
-constexpr double kGib = 1024.0 * 1024 * 1024;
-
-struct Cost {
-  double prepare = 0;
-  double release = 0;
-};
-
-Cost cost_of(const auto& prepare, const auto& release) {
-  const auto start = Clock::now();
-  prepare();
-  const auto prepared = Clock::now();
-  release();
-  return {std::chrono::duration<double>(prepared - start).count(),
-          std::chrono::duration<double>(Clock::now() - prepared).count()};
-}
-
 }  // namespace
 
 std::optional<double> payload_rate(double wire_rate, unsigned generation) {
@@ -234,46 +131,6 @@ std::string link_name(const TransferDevice& device) {
 
 std::string max_link_name(const TransferDevice& device) {
   return name_of(device.pcie.best_speed(), device.pcie.best_width());
-}
-
-std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction) {
-  std::optional<double> slowest;
-  for (const TransferDevice& device : result.devices) {
-    const TransferRow* const row = best_row(result, device.device, kind, direction, false);
-    if (row) slowest = std::min(slowest.value_or(row->bytes_per_second), row->bytes_per_second);
-  }
-  return slowest;
-}
-
-std::string transfer_verdict(const TransferResult& result) {
-  return result.file ? file_verdict(*result.file) : copies_verdict(result);
-}
-
-std::optional<PinningRow> time_pinning(gpu::Device& device, gpu::HostMemory kind, std::size_t bytes, Context& context) {
-  if (kind == gpu::HostMemory::pageable) return std::nullopt;
-  std::vector<double> prepare;
-  std::vector<double> release;
-  std::optional<gpu::FreshPages> pages;
-  if (kind == gpu::HostMemory::registered) pages.emplace(bytes);
-  for (unsigned i = 0; i < kRepetitions; ++i) {
-    context.throw_if_stopped();
-    MutableBytes memory;
-    const bool combined = kind == gpu::HostMemory::write_combined;
-    const Cost cost =
-        pages ? cost_of([&] { device.register_memory(pages->bytes()); },
-                        [&] { device.unregister_memory(pages->bytes()); })
-              : cost_of([&] { memory = device.allocate_pinned(bytes, combined); }, [&] { device.free_pinned(memory); });
-    prepare.push_back(cost.prepare);
-    release.push_back(cost.release);
-  }
-  PinningRow row;
-  row.kind = kind;
-  row.bytes = bytes;
-  row.prepare_seconds = stats::summarize(prepare).median;
-  row.release_seconds = stats::summarize(release).median;
-  row.prepare_seconds_per_gib = row.prepare_seconds * kGib / static_cast<double>(bytes);
-  row.release_seconds_per_gib = row.release_seconds * kGib / static_cast<double>(bytes);
-  return row;
 }
 
 }  // namespace shardkit::bench

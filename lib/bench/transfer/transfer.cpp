@@ -11,11 +11,15 @@
 
 #include <fmt/format.h>
 
+#include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 #include "system/memory.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -53,7 +57,7 @@ class Attendance {
 /// Measures all GPUs at the same time, because they may share a switch or the memory of the host.
 class CopiesRun {
  public:
-  CopiesRun(const TransferPlan& plan, std::span<gpu::Device* const> devices, const TransferMachine& machine,
+  CopiesRun(const TransferPlan& plan, std::span<gpu::Device* const> devices, const GpuMachine& machine,
             Context& context)
       : plan_(plan), probe_(machine.probe), monitor_(machine.monitor), context_(context) {
     for (gpu::Device* const device : devices) {
@@ -190,7 +194,7 @@ class CopiesRun {
 };
 
 TransferResult measure_file(const TransferOptions& options, const std::vector<gpu::Device*>& chosen,
-                            const TransferMachine& machine, Context& context) {
+                            const GpuMachine& machine, Context& context) {
   if (chosen.size() != 1) throw usage_error("--gds needs one GPU: --device N");
   gpu::Device& device = *chosen.front();
   TransferDevice facts = look_at_device(device.facts(), machine.probe, machine.monitor);
@@ -205,9 +209,167 @@ TransferResult measure_file(const TransferOptions& options, const std::vector<gp
   return result;
 }
 
+constexpr std::uint64_t kSmallestByDefault = std::uint64_t{4} << 10U;
+constexpr std::uint64_t kLargestByDefault = std::uint64_t{1} << 30U;
+constexpr std::uint64_t kLargestCopy = std::uint64_t{1} << 40U;
+
+[[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view expected) {
+  throw usage_error("{}: '{}' is not {}", option, text, expected);
+}
+
+std::vector<std::string_view> pieces(std::string_view option, std::string_view list, std::string_view expected) {
+  const bool gap = list.starts_with(',') || list.ends_with(',') || list.find(",,") != std::string_view::npos;
+  const auto words = system::split(list, ',');
+  if (words.empty() || gap) refuse(option, list, expected);
+  return words;
+}
+
+template <NamedEnum E>
+std::vector<E> choices(std::string_view option, std::string_view list) {
+  const auto& names = kEnumNames<E>;
+  const std::string expected = fmt::format("a list of {}", fmt::join(names, ", "));
+  std::vector<E> chosen;
+  for (const std::string_view word : pieces(option, list, expected)) {
+    const auto found = std::find(names.begin(), names.end(), word);
+    if (found == names.end()) refuse(option, word, fmt::format("one of {}", fmt::join(names, ", ")));
+    chosen.push_back(static_cast<E>(found - names.begin()));
+  }
+  return chosen;
+}
+
+std::vector<std::uint64_t> sizes(const std::string& list) {
+  std::vector<std::uint64_t> all;
+  if (list.empty()) {
+    for (std::uint64_t bytes = kSmallestByDefault; bytes <= kLargestByDefault; bytes *= 4) all.push_back(bytes);
+    return all;
+  }
+  for (const std::string_view word : pieces("--bytes", list, "a list of sizes such as 4KiB,1MiB")) {
+    const auto bytes = parse_size(word);
+    if (!bytes) throw usage_error("--bytes: {}", bytes.error().what());
+    if (*bytes == 0 || *bytes > kLargestCopy) refuse("--bytes", word, "a size from 1 byte to 1 TiB");
+    all.push_back(*bytes);
+  }
+  return all;
+}
+
+std::vector<std::uint64_t> stream_counts(const std::string& list) {
+  std::vector<std::uint64_t> counts;
+  for (const std::string_view word : pieces("--depth", list, "a list of numbers")) {
+    const auto count = parse_count(word);
+    if (!count || *count < 1 || *count > kMostTransferStreams) refuse("--depth", word, "a number from 1 to 8");
+    counts.push_back(*count);
+  }
+  return counts;
+}
+
+/// Removes measurements that would be repeated.
+template <class T>
+void check_once(std::string_view option, std::string_view list, const std::vector<T>& values) {
+  for (auto at = values.begin(); at != values.end(); ++at) {
+    if (std::find(values.begin(), at, *at) != at) refuse(option, list, "a list without repetitions");
+  }
+}
+
+/// An option that would change nothing without another.
+void check_partners(const TransferOptions& options) {
+  check_usage(options.gds || !options.threads, "--threads needs --gds FILE");
+  check_ranges(options);
+}
+
+void check_device(const std::string& option) {
+  if (option != "all" && !parse_count(option)) refuse("--device", option, "the number of a GPU, or all");
+}
+
+/// The fastest row of a GPU, kind and direction; null when there is none.
+const TransferRow* best_row(const TransferResult& result, std::uint64_t device, gpu::HostMemory kind,
+                            CopyDirection direction, bool remote) {
+  const TransferRow* best = nullptr;
+  for (const TransferRow& row : result.rows) {
+    if (row.device != device || row.kind != kind || row.direction != direction) continue;
+    if ((row.numa == NumaLocation::remote) != remote) continue;
+    if (!best || row.bytes_per_second > best->bytes_per_second) best = &row;
+  }
+  return best;
+}
+
+std::string_view direction_text(CopyDirection direction) {
+  constexpr std::array<std::string_view, 3> kTexts{"host to device", "device to host", "both directions at once"};
+  return kTexts.at(static_cast<std::size_t>(direction));
+}
+
+/// The row for the verdict: pinned memory to the GPU, or the first row if that was not measured.
+struct Lead {
+  gpu::HostMemory kind;
+  CopyDirection direction;
+  bool remote;
+};
+
+Lead lead_of(const TransferResult& result) {
+  const TransferRow& first = result.rows.front();
+  const auto wanted = std::find_if(result.rows.begin(), result.rows.end(), [](const TransferRow& row) {
+    return row.kind == gpu::HostMemory::pinned && row.direction == CopyDirection::h2d;
+  });
+  const TransferRow& row = wanted == result.rows.end() ? first : *wanted;
+  return {row.kind, row.direction, row.numa == NumaLocation::remote};
+}
+
+const TransferDevice& slowest_device(const TransferResult& result, const Lead& lead) {
+  const auto rate = [&](const TransferDevice& device) {
+    const TransferRow* const row = best_row(result, device.device, lead.kind, lead.direction, lead.remote);
+    return row ? row->bytes_per_second : 0;
+  };
+  return *std::min_element(result.devices.begin(), result.devices.end(),
+                           [&](const TransferDevice& a, const TransferDevice& b) { return rate(a) < rate(b); });
+}
+
+std::string share_text(const TransferRow& row, const TransferDevice& device) {
+  if (!row.wire_share) return " (PCIe link unknown)";
+  return fmt::format(", {:.0f} % of {}'s wire limit", *row.wire_share * 100, link_name(device));
+}
+
+std::string copies_verdict(const TransferResult& result) {
+  const Lead lead = lead_of(result);
+  const TransferDevice& device = slowest_device(result, lead);
+  const auto best = [&](gpu::HostMemory kind, bool remote) {
+    return best_row(result, device.device, kind, lead.direction, remote);
+  };
+  const TransferRow& row = *best(lead.kind, lead.remote);
+  std::string text;
+  if (result.devices.size() > 1) {
+    text = fmt::format("{} GPUs at once, the slowest is number {}: ", result.devices.size(), device.device);
+  }
+  text += fmt::format("{} {} {}{}", enum_name(lead.kind), direction_text(lead.direction),
+                      format_rate(row.bytes_per_second), share_text(row, device));
+  for (std::size_t i = 0; i < kEnumNames<gpu::HostMemory>.size(); ++i) {
+    const auto kind = static_cast<gpu::HostMemory>(i);
+    const TransferRow* const other = kind == lead.kind ? nullptr : best(kind, lead.remote);
+    if (other) text += fmt::format("; {} {}", enum_name(kind), format_rate(other->bytes_per_second));
+  }
+  if (const TransferRow* const far = lead.remote ? nullptr : best(lead.kind, true)) {
+    text += fmt::format("; from NUMA node {} {}", far->numa_node.value_or(0), format_rate(far->bytes_per_second));
+  }
+  return text;
+}
+
+std::string file_verdict(const FileTransfer& file) {
+  std::string text;
+  for (const FileWay& way : file.rows) {
+    if (!text.empty()) text += "; ";
+    if (way.way == FileReader::cufile) {
+      text += fmt::format("cuFile ({} mode) ", enum_name(file.mode));
+    } else {
+      text += "pread and pinned copies ";
+    }
+    text += format_rate(way.bytes_per_second);
+  }
+  return file.missing ? fmt::format("{}; {}", text, *file.missing) : text;
+}
+
+using Clock = std::chrono::steady_clock;
+
 }  // namespace
 
-void measure_copies(const TransferPlan& plan, std::span<gpu::Device* const> devices, const TransferMachine& machine,
+void measure_copies(const TransferPlan& plan, std::span<gpu::Device* const> devices, const GpuMachine& machine,
                     Context& context, TransferResult& result) {
   CopiesRun(plan, devices, machine, context).run(result);
 }
@@ -219,13 +381,13 @@ TransferResult transfer(const TransferOptions& options, Context& context) {
   const auto monitor = gpu::find_gpu_monitor().monitor;
   const system::Probe& probe = system::live_probe();
   const auto open_storage = [&](const gpu::Device& device) { return gpu::open_direct_storage(device, probe); };
-  const TransferMachine machine{gpu::lent(devices), open_storage, probe, monitor.get()};
+  const GpuMachine machine{probe, gpu::lent(devices), {}, open_storage, monitor.get()};
   TransferResult result = transfer(options, machine, context);
   warn_of_neighbors(result.neighbors, context);
   return result;
 }
 
-TransferResult transfer(const TransferOptions& options, const TransferMachine& machine, Context& context) {
+TransferResult transfer(const TransferOptions& options, const GpuMachine& machine, Context& context) {
   const TransferPlan plan = plan_transfer(options);
   const auto chosen = chosen_devices(options.device, machine.devices);
   TransferResult result;
@@ -350,6 +512,48 @@ void TransferResult::describe(FieldList& v) {
   v.field({"pinning", "cost of pinned memory"}, pinning);
   v.field({"file", "from a file to the GPU"}, file);
   v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
+}
+
+TransferPlan plan_transfer(const TransferOptions& options) {
+  check_partners(options);
+  check_device(options.device);
+  TransferPlan plan;
+  plan.kinds = choices<gpu::HostMemory>("--kinds", options.kinds);
+  const auto streams = stream_counts(options.depth);
+  check_once("--kinds", options.kinds, plan.kinds);
+  check_once("--depth", options.depth, streams);
+  const auto all_sizes = sizes(options.bytes);
+  check_once("--bytes", options.bytes, all_sizes);
+  plan.numa = options.numa;
+  for (const gpu::HostMemory kind : plan.kinds) {
+    for (const std::uint64_t bytes : all_sizes) {
+      for (const std::uint64_t count : streams) {
+        for (const auto direction : {CopyDirection::h2d, CopyDirection::d2h, CopyDirection::both}) {
+          plan.jobs.push_back({kind, direction, bytes, count});
+        }
+      }
+    }
+  }
+  return plan;
+}
+
+std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gpu::Device* const> devices) {
+  check_device(option);
+  if (option == "all") return {devices.begin(), devices.end()};
+  return {&gpu::numbered_device(devices, *parse_count(option))};
+}
+
+std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction) {
+  std::optional<double> slowest;
+  for (const TransferDevice& device : result.devices) {
+    const TransferRow* const row = best_row(result, device.device, kind, direction, false);
+    if (row) slowest = std::min(slowest.value_or(row->bytes_per_second), row->bytes_per_second);
+  }
+  return slowest;
+}
+
+std::string transfer_verdict(const TransferResult& result) {
+  return result.file ? file_verdict(*result.file) : copies_verdict(result);
 }
 
 }  // namespace shardkit::bench

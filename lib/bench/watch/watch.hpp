@@ -80,7 +80,7 @@ struct WatchResult {
   std::uint64_t files = 0;                  ///< files whose share in the page cache was sampled
   std::optional<std::string> gpus_missing;  ///< why GPU metrics are not available
   WatchSummary summary;
-  std::vector<Finding> findings;
+  std::vector<MachineFinding> findings;
   std::vector<WatchRow> rows;           ///< the last kMostRows, and only with Context::keeps_result()
   WatchLines lines = WatchLines::text;  ///< from the options: the final report has the format of the lines
   bool is_summary = false;              ///< from the options

@@ -116,6 +116,6 @@ struct WatchVerdict {
 WatchVerdict judge_watch(const WatchTarget& target, const WatchSummary& summary);
 
 /// Remarkable figures, whatever the verdict; they never become the verdict.
-std::vector<Finding> watch_findings(const WatchSummary& summary);
+std::vector<MachineFinding> watch_findings(const WatchSummary& summary);
 
 }  // namespace shardkit::bench

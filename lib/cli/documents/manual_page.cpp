@@ -1,8 +1,9 @@
+#include "cli/documents/manual_page.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "cli/app.hpp"
 #include "cli/documents/documents.hpp"
 #include "cli/field_text.hpp"
 

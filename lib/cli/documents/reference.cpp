@@ -1,9 +1,10 @@
+#include "cli/documents/reference.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/app.hpp"
 #include "cli/command.hpp"
 #include "cli/documents/documents.hpp"
 #include "cli/field_text.hpp"

@@ -1,3 +1,5 @@
+#include "cli/documents/schema.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>

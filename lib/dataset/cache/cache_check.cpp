@@ -1,3 +1,5 @@
+#include "dataset/cache/cache_check.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -9,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "catalog/object_set.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
@@ -52,7 +55,7 @@ class CacheCheck {
     look_for_strays();
     if (options_.repair) repair();
     advise();
-    std::ranges::stable_sort(result_.problems, {}, &Problem::shard);
+    std::ranges::stable_sort(result_.problems, {}, [](const Problem& problem) { return problem.where.path; });
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     if (reads_files()) result_.bytes_per_second = static_cast<double>(result_.bytes) / elapsed.count();
     return std::move(result_);
@@ -186,7 +189,8 @@ class CacheCheck {
     const std::string target = shell_word(folder.path);
     const std::string source = folder.source.empty() ? "SRC" : shell_word(folder.source);
     const bool is_part = folder.marker && !folder.marker->subsets.empty();
-    if (is_part || folder.source.empty() || (folder.source.ends_with(" more") && !fs::exists(folder.source))) {
+    if (is_part || folder.source.empty() ||
+        (catalog::is_location_of_several(folder.source) && !fs::exists(folder.source))) {
       return fmt::format("# run the command again that staged {}: {} of {}", target,
                          is_part ? fmt::to_string(fmt::join(folder.marker->subsets, ", ")) : "all", source);
     }
@@ -201,7 +205,7 @@ class CacheCheck {
     ++(severity == Severity::error ? result_.errors : result_.warnings);
     if (result_.problems.size() == CacheCheckResult::kMostProblems) return;
     const std::string relative = fs::path(path).lexically_relative(options_.folder);
-    result_.problems.push_back({std::move(code), severity, relative, {}, {}, std::move(text), 1});
+    result_.problems.push_back({{std::move(code), std::move(text), severity, {relative}}});
   }
 
   const CacheCheckOptions& options_;

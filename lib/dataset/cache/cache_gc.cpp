@@ -1,3 +1,5 @@
+#include "dataset/cache/cache_gc.hpp"
+
 #include <algorithm>
 #include <filesystem>
 

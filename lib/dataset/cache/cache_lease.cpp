@@ -1,3 +1,5 @@
+#include "dataset/cache/cache_lease.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>

@@ -1,7 +1,7 @@
+#include "dataset/cache/cache_ls.hpp"
+
 #include <algorithm>
 #include <filesystem>
-
-#include <fmt/format.h>
 
 #include "dataset/cache/cache.hpp"
 #include "staging/node_cache.hpp"

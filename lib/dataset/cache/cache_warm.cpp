@@ -1,8 +1,8 @@
+#include "dataset/cache/cache_warm.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-
-#include <fmt/format.h>
 
 #include "dataset/cache/cache.hpp"
 #include "io/page_cache.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/fields.hpp"
 
@@ -11,13 +12,13 @@ struct DryRun {
   std::uint64_t files = 0;
   std::uint64_t shards = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t free_bytes = 0;  ///< the folder of the target
+  std::optional<std::uint64_t> free_bytes = {};  ///< at the target's folder; empty for a bucket
 
   void describe(FieldList& v) {
     v.field({"files", Unit::count, "number of files to write"}, files);
     v.field({"shards", Unit::count, "number of shards among them"}, shards);
     v.field({"bytes", Unit::bytes, "bytes of these files"}, bytes);
-    v.field({"free", Unit::bytes, "free space on the file system of the target"}, free_bytes);
+    v.field({"free", Unit::bytes, "free space on the file system of the target; null for a bucket"}, free_bytes);
   }
 };
 

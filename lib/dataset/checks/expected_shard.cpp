@@ -71,7 +71,7 @@ class RowComparison {
 
   /// After the last row of an index that could be read to its end.
   void finish() {
-    for (const Problem& row : mismatches_) {
+    for (const Mismatch& row : mismatches_) {
       report_.log.add(ProblemCode::index_mismatch, row.offset, row.key, row.text, row.count);
     }
     if (count_ == rows_.layouts.size()) return;
@@ -81,12 +81,19 @@ class RowComparison {
   }
 
  private:
+  struct Mismatch {
+    std::uint64_t offset = 0;
+    std::string key;
+    std::string text;
+    std::uint64_t count = 1;
+  };
+
   void note(const formats::IndexSample& row, std::size_t at, const char* what) {
     if (mismatches_.size() == ProblemLog::kMostErrorsListed) {
       ++mismatches_.back().count;
     } else {
       const std::uint64_t offset = row.members.front().offset;
-      mismatches_.push_back({{}, {}, {}, offset, row.key, fmt::format("row {} {}", at + 1, what)});
+      mismatches_.push_back({offset, row.key, fmt::format("row {} {}", at + 1, what)});
     }
   }
 
@@ -94,7 +101,7 @@ class RowComparison {
   const bool same_bytes_;
   ShardReport& report_;
   std::size_t count_ = 0;
-  std::vector<Problem> mismatches_;
+  std::vector<Mismatch> mismatches_;
 };
 
 /// XXH3-64 of a member's content; empty when the file ends before it does.

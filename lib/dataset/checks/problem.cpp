@@ -161,11 +161,11 @@ const ProblemKind& problem_kind(ProblemCode code) { return kProblemKinds[static_
 
 void Problem::describe(FieldList& v) {
   v.field({"code", "stable name of the finding"}, code);
-  v.field({"severity", "error: readers lose or confuse data; warning: affects only some readers"}, severity);
+  v.field({"severity", "error: readers lose or confuse data; warning: affects only some readers"}, severity, 2);
   v.field(
       {"shard", "file name of the shard, or its path if the shards are in several folders; empty for the whole set"},
-      shard);
-  v.field({"offset", "offset of the first occurrence in the shard"}, offset);
+      where.path);
+  v.field({"offset", "offset of the first occurrence in the shard"}, where.offset);
   v.field({"key", "key of the sample, or name of the member"}, key);
   v.field({"text", "what it means"}, text);
   v.field({"count", Unit::count, "number of occurrences in this shard"}, count);
@@ -184,9 +184,8 @@ void ProblemLog::add(ProblemCode code, std::optional<std::uint64_t> offset, std:
   const ProblemKind& kind = problem_kind(code);
   ++tally.listed;
   tally.last = problems_.size();
-  problems_.push_back({std::string(kind.name), kind.severity, shard_, offset, std::string(key),
-                       detail.empty() ? std::string(kind.meaning) : fmt::format("{}: {}", kind.meaning, detail),
-                       count});
+  const std::string text = detail.empty() ? std::string(kind.meaning) : fmt::format("{}: {}", kind.meaning, detail);
+  problems_.push_back({{std::string(kind.name), text, kind.severity, {shard_, offset}}, std::string(key), count});
 }
 
 bool ProblemLog::lists(ProblemCode code) const {

@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "core/finding.hpp"
 
 /// The problems that `shardctl verify` can find, and how they are counted and listed.
 namespace shardkit::dataset {
-
-enum class Severity {
-  error,    ///< readers lose or confuse data
-  warning,  ///< some readers have trouble
-};
-constexpr auto enum_names(Severity) { return std::to_array<std::string_view>({"error", "warning"}); }
 
 enum class ProblemCode {
   // the file and the archive
@@ -135,14 +130,11 @@ struct ProblemKind {
 std::span<const ProblemKind> problem_kinds();
 const ProblemKind& problem_kind(ProblemCode code);
 
-/// One line of a verify result; stands for `count` occurrences in its shard.
-struct Problem {
-  std::string code;
-  Severity severity = Severity::error;
-  std::string shard;                    ///< file name, or path among several folders; empty for the whole set
-  std::optional<std::uint64_t> offset;  ///< of the first occurrence within the shard
-  std::string key;                      ///< of the sample, or the member's name; empty if neither applies
-  std::string text;
+/// One line of a verify result; stands for `count` occurrences in its shard. An error if readers lose or confuse data,
+/// a warning if some readers have trouble. The path is the shard's file name, or its path among several folders; the
+/// offset is that of the first occurrence.
+struct Problem : Finding {
+  std::string key = {};  ///< of the sample, or the member's name; empty if neither applies
   std::uint64_t count = 1;
   std::optional<std::uint64_t> lost_samples = {};  ///< of a truncated shard, if its number of samples is known
 

@@ -16,6 +16,7 @@
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/bucket/output_location.hpp"
 #include "dataset/convert/folder_source.hpp"
 #include "dataset/sharding/earlier_samples.hpp"
 #include "dataset/sharding/planner.hpp"
@@ -29,7 +30,7 @@ namespace {
 
 class Conversion {
  public:
-  Conversion(const ConvertOptions& options, Context& ctx, io::FileSystem& files)
+  Conversion(const ConvertOptions& options, Context& ctx, io::OutputFiles& files)
       : options_(options),
         sharding_(options.sharding),
         ctx_(ctx),
@@ -253,7 +254,7 @@ class Conversion {
     if (const auto unchanged = unchanged_.find(set.name); unchanged != unchanged_.end()) {
       ctx_.progress().next_stage();  // which has nothing to write
       const std::string path = set.path_of(formats::kManifestName);
-      const formats::Manifest listed = formats::read_manifest(io::read_text_file(path), path);
+      const formats::Manifest listed = formats::read_manifest(io::read_text(set.files(), path), path);
       unchanged->second.plan_hash = listed.plan_hash;
       const formats::Manifest manifest = formats::join_manifests(listed, unchanged->second);
       job_.write_indexes(set, manifest);
@@ -398,6 +399,7 @@ class Conversion {
 /// A set as source and images as target are the other order, too.
 void refuse_swapped(const ConvertOptions& options) {
   using catalog::Content;
+  if (catalog::is_address(options.target)) return;
   ConvertOptions other = options;
   std::swap(other.source, other.target);
   const std::string swapped = command_text("shardctl convert", other);
@@ -416,16 +418,19 @@ void refuse_swapped(const ConvertOptions& options) {
 ConvertResult try_convert(const ConvertOptions& options, Context& ctx) {
   check(options);
   refuse_swapped(options);
-  const auto files = io::posix_file_system();
-  return Conversion(options, ctx, *files).run();
+  const OutputLocation location = open_output_location(options.target, options.sharding.access, ctx);
+  ConvertOptions there = options;
+  there.target = location.folder;
+  return Conversion(there, ctx, *location.files).run();
 }
 
 ConvertResult convert(const ConvertOptions& options, Context& ctx) {
-  const auto files = io::posix_file_system();
-  return convert_on(*files, options, ctx);
+  ConvertResult result = try_convert(options, ctx);
+  result.throw_if_failed();
+  return result;
 }
 
-ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx) {
+ConvertResult convert_on(io::OutputFiles& files, const ConvertOptions& options, Context& ctx) {
   check(options);
   refuse_swapped(options);
   ConvertResult result = Conversion(options, ctx, files).run();

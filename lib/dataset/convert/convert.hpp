@@ -66,7 +66,7 @@ struct ConvertResult : WrittenSets {
 ConvertResult try_convert(const ConvertOptions& options, Context& ctx);
 ConvertResult convert(const ConvertOptions& options, Context& ctx);
 
-/// The same with a given file system, for tests.
-ConvertResult convert_on(io::FileSystem& files, const ConvertOptions& options, Context& ctx);
+/// The same with given files, for tests.
+ConvertResult convert_on(io::OutputFiles& files, const ConvertOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

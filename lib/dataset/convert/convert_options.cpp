@@ -26,7 +26,12 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
 }  // namespace
 
 void check(const ConvertOptions& options) {
-  if (!catalog::is_address(options.source)) refuse_target_inside(options.target, options.source, "source");
+  refuse_target_inside(options.target, options.source, "source");
+  if (options.append && catalog::is_address(options.target)) {
+    throw usage_error(
+        "--append needs a folder on disk; convert the new files to another prefix, and join both sets with {}",
+        remedy::in_text(remedy::reshard({options.target, "NEW"})));
+  }
   check_usage(options.append || !options.discard, "--discard needs --append");
   if (!options.plan.empty()) refuse_options_beside_plan(options);
 }
@@ -37,7 +42,8 @@ void ConvertOptions::describe(FieldList& v) {
            "test/ folders of that kind, local or at an s3:// URL; with --list or --plan also at http(s)://",
            Role::positional},
           source);
-  v.field({"DST", "folder for the shards: empty, or of the same convert to continue", Role::positional, kOutputFolder},
+  v.field({"DST", "folder for the shards, or s3://bucket/prefix: empty, or of the same convert to continue",
+           Role::positional, kOutputLocation},
           target);
   sharding.describe(v);
   SplitOptions::describe(v);

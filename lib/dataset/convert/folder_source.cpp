@@ -175,7 +175,8 @@ class FolderSource final : public SampleSource {
     } catch (const Error& error) {
       if (!is_bad_file(error.code())) throw;
       if (error.code() == ErrorCode::not_found) refuse_gone_folder(sample);
-      return bad_file(path, file, {.gone = source_status(images_, path).gone}, images_.without_folder(error.what()));
+      return bad_file(path, file, {.gone = source_status(images_, path).gone}, images_.without_folder(error.what()),
+                      error.path() == images_.path_of(path) ? error.fault() : Fault());
     }
     std::string why;
     if (is_image_member(member.extension)) why = image_problem(content, file.extension, path);
@@ -185,16 +186,17 @@ class FolderSource final : public SampleSource {
       ++counts_.kept_bad;
       return std::nullopt;
     }
-    return bad_file(path, file, {.state = file}, fmt::format("'{}' is a bad image: {}", path, why));
+    const Fault fault{"is a bad image: " + why};
+    return bad_file(path, file, {.state = file}, fmt::format("'{}' {}", path, fault.text), fault);
   }
 
-  BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileStatus seen,
-                   std::string reason) const {
+  BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileStatus seen, std::string reason,
+                   Fault fault) const {
     const KnownBadFiles::File* listed = amendments_.find(path);
     const BadState state = listed && listed->is_deleted()  ? BadState::deleted
                            : source_.on_bad == OnBad::skip ? BadState::left_out
                                                            : BadState::open;
-    return {state, path, listed ? listed->listed.planned : file, std::move(seen), std::move(reason)};
+    return {state, path, listed ? listed->listed.planned : file, std::move(seen), std::move(reason), std::move(fault)};
   }
 
   /// A sample is left out as a whole: a file deleted on purpose decides for its other files.
@@ -234,7 +236,7 @@ class FolderSource final : public SampleSource {
   void read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
     const io::File opened = io::File::open_read_at(root_.fd(), path.c_str(), images_.path_of(path), O_NONBLOCK);
     if (!S_ISREG(opened.info().st_mode)) {
-      throw Error(ErrorCode::corrupt, At{opened.path()}, "'{}' is not a regular file", opened.path());
+      throw Error(ErrorCode::corrupt, At{opened.path()}, Fault{"is not a regular file"});
     }
     const std::int64_t expected = source_.identity == FileIdentity::size ? io::mtime_ns(opened.info()) : file.mtime_ns;
     const std::size_t got = opened.read_at(0, out);
@@ -257,7 +259,7 @@ class FolderSource final : public SampleSource {
     if (may_fit && io::fetch_bytes(*images_.store, object, out, images_.inputs->stop()) == io::Fetched::whole) return;
     const std::string address = images_.path_of(path);
     now = images_.store->find(path);
-    if (!now) throw Error(ErrorCode::not_found, At{address}, "'{}' does not exist", address);
+    if (!now) throw Error(ErrorCode::not_found, At{address}, Fault{"does not exist"});
     refuse_changed(address, now->size == file.size ? "another version" : other_size(file, now->size));
   }
 

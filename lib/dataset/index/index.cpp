@@ -14,6 +14,7 @@
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
+#include "dataset/bucket/output_location.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
@@ -32,9 +33,9 @@ namespace shardkit::dataset {
 namespace {
 
 /// Another program's file is not ours to replace.
-void refuse_foreign_manifest(const std::string& folder) {
+void refuse_foreign_manifest(io::OutputFiles& files, const std::string& folder) {
   const std::string path = io::join_path(folder, formats::kManifestName);
-  if (!std::filesystem::exists(path) || !formats::is_foreign_manifest(io::read_text_file(path))) return;
+  if (!files.exists(path) || !formats::is_foreign_manifest(io::read_text(files, path))) return;
   throw Error(ErrorCode::conflict, At{path},
               "'{}' is not a shardkit manifest, and index would replace it; move it away, or write the indexes to "
               "another folder with --output DIR",
@@ -80,14 +81,14 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
   if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
   const std::string plan =
       io::join_path(set.folder, fmt::format("{}/{}", formats::kStateFolder, formats::plan_name(0)));
-  if (!catalog::is_address(set.folder) && std::filesystem::exists(plan)) refuse(plan);
+  if (set.inputs->exists(plan)) refuse(plan);
   for (const ExpectedShard& expected : find_expectations(set)) {
     if (expected.index && !expected.index->plan.empty()) refuse(expected.index_path);
   }
 }
 
 /// Announces a run, because a manifest written here would hide what a convert adds meanwhile.
-std::unique_ptr<io::RunFile> announce(io::FileSystem& files, const std::string& folder) {
+std::unique_ptr<io::RunFile> announce(io::OutputFiles& files, const std::string& folder) {
   auto run = std::make_unique<io::RunFile>(files, io::join_path(folder, formats::kStateFolder));
   run->follow("index");
   for (const io::Run& other : run->others()) {
@@ -209,10 +210,10 @@ void forget_conversion(const IndexOptions& options, Context& ctx) {
   const std::string state = io::join_path(folder, formats::kStateFolder);
   const std::vector<std::string> tars = catalog::tar_names_in(folder);
   if (tars.empty()) return;
-  refuse_foreign_manifest(folder);
+  const auto files = io::posix_file_system();
+  refuse_foreign_manifest(*files, folder);
   for (const std::string& tar : tars) require_whole(io::join_path(folder, tar), ctx);
   warn_of_missing(folder, tars, ctx);
-  const auto files = io::posix_file_system();
   files->create_directories(state);
   const std::unique_ptr<io::RunFile> run = announce(*files, folder);
   const auto is_about_shards = [](const std::string& name) {
@@ -229,14 +230,13 @@ void forget_conversion(const IndexOptions& options, Context& ctx) {
 /// One run of index().
 class Indexing {
  public:
-  Indexing(const IndexOptions& options, const catalog::ShardSet& set, Context& ctx)
+  Indexing(const IndexOptions& options, const catalog::ShardSet& set, OutputLocation location, Context& ctx)
       : kinds_(parse_index_kinds(names_of(options.readers))),
         extras_(options.extras),
         threads_(system::thread_count(options.threads)),
         set_(set),
-        folder_(options.output.empty() ? set.folder : options.output),
-        ctx_(ctx),
-        files_(io::posix_file_system()) {}
+        location_(std::move(location)),
+        ctx_(ctx) {}
 
   IndexResult run() {
     refuse_incomplete();
@@ -248,12 +248,15 @@ class Indexing {
     const bool is_beside = folder_ == set_.folder;
     const bool described = is_beside && why_not.empty();
     if (is_beside && !described) refuse_converted_set(set_, why_not);
-    refuse_foreign_manifest(folder_);
+    refuse_foreign_manifest(files_, folder_);
     result_.bytes = set_.bytes();
-    files_->create_directories(io::join_path(folder_, formats::kStateFolder));
-    io::remove_stale_temps(*files_, io::join_path(folder_, formats::kStateFolder));
-    io::remove_stale_temps(*files_, folder_);
-    const std::unique_ptr<io::RunFile> run = announce(*files_, folder_);
+    files_.create_directories(io::join_path(folder_, formats::kStateFolder));
+    std::unique_ptr<io::RunFile> run;
+    if (files_.is_local()) {
+      io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
+      io::remove_stale_temps(files_, folder_);
+      run = announce(files_, folder_);
+    }
     if (described) {
       index_for_others();
     } else {
@@ -278,10 +281,10 @@ class Indexing {
   }
 
   void index_for_others() {
-    write_reader_indexes(*files_, folder_, set_.manifest->shards, kinds_, true, threads_, ctx_);
+    write_reader_indexes(files_, folder_, set_.manifest->shards, kinds_, true, threads_, ctx_);
     formats::Manifest manifest = *set_.manifest;
     list_extras(manifest);
-    publish_manifest(*files_, folder_, manifest);
+    publish_manifest(files_, folder_, manifest);
     sum_up(manifest);
   }
 
@@ -300,8 +303,8 @@ class Indexing {
       manifest.samples += shard.samples;
       manifest.bytes += shard.bytes;
     }
-    publish_set_indexes(*files_, folder_, kinds_, std::move(foreign), ctx_);
-    publish_manifest(*files_, folder_, manifest);
+    publish_set_indexes(files_, folder_, kinds_, std::move(foreign), ctx_);
+    publish_manifest(files_, folder_, manifest);
     result_.manifest_written = true;
     sum_up(manifest);
   }
@@ -338,9 +341,9 @@ class Indexing {
 
   /// All indexes of one shard in one read.
   formats::ManifestShard read_whole(const catalog::ShardFile& shard, formats::IndexedShard& foreign) {
-    io::AtomicFile file(*files_, io::join_path(folder_, formats::shard_index_path(shard.name)));
+    io::AtomicFile file(files_, io::join_path(folder_, formats::shard_index_path(shard.name)));
     formats::ShardIndexWriter index(file, shard.name, "");
-    ReaderIndexWriter others(*files_, folder_, shard.path, kinds_);
+    ReaderIndexWriter others(files_, folder_, shard.path, kinds_);
     ReaderIndexScan scan(others);
     ShardIndexer indexer(index, scan, shard.path);
     std::optional<ChecksumStream> md5;
@@ -357,7 +360,7 @@ class Indexing {
     file.commit();
     foreign = std::move(others.facts());
     foreign.bytes = entry.bytes;
-    if (md5) keep_md5(*files_, folder_, entry, foreign.md5 = md5->finish());
+    if (md5) keep_md5(files_, folder_, entry, foreign.md5 = md5->finish());
     return entry;
   }
 
@@ -372,36 +375,36 @@ class Indexing {
   const std::vector<std::string>& extras_;
   const unsigned threads_;
   const catalog::ShardSet& set_;
-  const std::string folder_;  ///< the folder of the indexes
+  const OutputLocation location_;
+  io::OutputFiles& files_ = *location_.files;
+  const std::string& folder_ = location_.folder;  ///< of the indexes
   Context& ctx_;
-  const std::unique_ptr<io::FileSystem> files_;
   IndexResult result_;
 };
-
-void check_output(const IndexOptions& options, const catalog::ShardSet& set) {
-  if (options.output.empty() && catalog::is_address(set.folder)) {
-    throw Error(ErrorCode::usage, At{set.folder},
-                "indexes cannot be written to '{}'; give a local folder with --output DIR, then copy them there",
-                set.folder);
-  }
-}
 
 }  // namespace
 
 IndexResult index(const IndexOptions& options, Context& ctx) {
   const auto start = std::chrono::steady_clock::now();
   if (options.replace) forget_conversion(options, ctx);
+  std::optional<OutputLocation> location;
+  if (!options.output.empty()) location = open_output_location(options.output, options.access, ctx);
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
   if (set.folder.empty()) {
     throw usage_error("the shards are in several folders; index each folder separately");
   }
-  check_output(options, set);
+  if (!location && catalog::is_address(set.folder) &&
+      catalog::parse_location(set.folder).kind == catalog::ObjectLocation::Kind::web) {
+    throw Error(ErrorCode::usage, At{set.folder},
+                "indexes cannot be written to '{}'; give a folder or s3://bucket/prefix with --output DIR", set.folder);
+  }
+  if (!location) location = open_output_location(set.folder, options.access, ctx);
   catalog::check_names(options.extras, set.folder);
   for (const std::string& name : options.extras) {
     if (name.ends_with(".tar") || name == formats::kManifestName || name.starts_with(formats::kStateFolder))
       throw usage_error("--extra {} is not for shards and their indexes: those are always in the manifest", name);
   }
-  IndexResult result = Indexing(options, set, ctx).run();
+  IndexResult result = Indexing(options, set, *std::move(location), ctx).run();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.bytes_per_second = static_cast<double>(result.bytes) / elapsed.count();
   return result;
@@ -417,7 +420,9 @@ void IndexOptions::describe(FieldList& v) {
            "verify compare its bytes; relative to the folder of the shards; may be repeated",
            "NAME"},
           extras);
-  v.field({"output", "folder for the indexes; default: next to the shards", "DIR", kOutputFolder}, output);
+  v.field(
+      {"output", "folder or s3://bucket/prefix for the indexes; default: next to the shards", "DIR", kOutputLocation},
+      output);
   v.field({"replace",
            "index the tars as they are, and remove the manifest, plan and indexes that convert or reshard wrote, with "
            "their class names and original paths"},

@@ -22,11 +22,6 @@
 namespace shardkit::dataset {
 namespace {
 
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 /// Whether each member has one plain header and there is no data between them: only then does an index contain where
 /// records start.
 class PlainLayout {
@@ -52,12 +47,12 @@ bool is_exact(const formats::ShardSummary& index, const formats::ManifestShard& 
 }
 
 /// Empty when our index is missing, damaged or not exact enough.
-std::optional<formats::IndexedShard> index_by_index(io::FileSystem& files, const std::string& folder,
+std::optional<formats::IndexedShard> index_by_index(io::OutputFiles& files, const std::string& folder,
                                                     const formats::ManifestShard& shard, const IndexKinds& kinds,
                                                     Context& ctx) try {
   const std::string path = io::join_path(folder, formats::shard_index_path(shard.name));
-  io::FileSource source(path);
-  if (!is_exact(formats::read_shard_summary(source, path), shard)) return std::nullopt;
+  const auto source = files.open(path);
+  if (!is_exact(formats::read_shard_summary(*source, path), shard)) return std::nullopt;
   ReaderIndexWriter writer(files, folder, io::join_path(folder, shard.name), kinds);
   formats::ShardIndexVisitor visitor;
   PlainLayout layout;
@@ -66,7 +61,7 @@ std::optional<formats::IndexedShard> index_by_index(io::FileSystem& files, const
     formats::name_members(line);
     writer.add(line);
   };
-  const formats::ShardSummary summary = formats::read_shard_index(source, path, visitor);
+  const formats::ShardSummary summary = formats::read_shard_index(*source, path, visitor);
   if (!layout.is_whole(summary.bytes)) return std::nullopt;
   writer.facts().wids_samples = summary.samples;
   writer.publish(summary.bytes - formats::kTarEnd);
@@ -77,26 +72,25 @@ std::optional<formats::IndexedShard> index_by_index(io::FileSystem& files, const
   throw;
 }
 
-formats::IndexedShard index_by_headers(io::FileSystem& files, const std::string& folder,
+formats::IndexedShard index_by_headers(io::OutputFiles& files, const std::string& folder,
                                        const formats::ManifestShard& shard, const IndexKinds& kinds, Context& ctx) {
   ReaderIndexWriter writer(files, folder, io::join_path(folder, shard.name), kinds);
   ReaderIndexScan scan(writer);
-  io::FileSource tar(writer.path());
-  formats::scan_tar(tar, scan, ctx);
+  formats::scan_tar(*files.open(writer.path()), scan, ctx);
   scan.finish();
   return std::move(writer.facts());
 }
 
-std::string md5_of(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
+std::string md5_of(io::OutputFiles& files, const std::string& folder, const formats::ManifestShard& shard,
                    Context& ctx) {
   const std::string kept = io::join_path(folder, formats::shard_md5_path(shard.name));
-  if (std::filesystem::exists(kept)) {
-    if (auto md5 = formats::read_shard_md5(io::read_text_file(kept), shard)) return *md5;
+  if (files.exists(kept)) {
+    if (auto md5 = formats::read_shard_md5(io::read_text(files, kept), shard)) return *md5;
   }
   const std::string path = io::join_path(folder, shard.name);
   ChecksumStream md5(ChecksumKind::md5);
   Xxh3Stream hash;
-  io::FileSource(path).stream_all([&](Bytes piece) {
+  files.open(path)->stream_all([&](Bytes piece) {
     ctx.throw_if_stopped();
     hash.update(piece);
     md5.update(piece);
@@ -114,7 +108,7 @@ std::string md5_of(io::FileSystem& files, const std::string& folder, const forma
 
 /// Writes the per-shard indexes of all `shards`, `threads` at a time; returns their summaries for the indexes of the
 /// set.
-std::vector<formats::IndexedShard> index_known_shards(io::FileSystem& files, const std::string& folder,
+std::vector<formats::IndexedShard> index_known_shards(io::OutputFiles& files, const std::string& folder,
                                                       const std::vector<formats::ManifestShard>& shards,
                                                       const IndexKinds& kinds, unsigned threads, Context& ctx) {
   std::vector<formats::IndexedShard> facts(shards.size());
@@ -129,13 +123,13 @@ std::vector<formats::IndexedShard> index_known_shards(io::FileSystem& files, con
 }
 
 /// Users edit some files: one with another text is kept.
-void publish_unless_edited(io::FileSystem& files, const formats::IndexKind& kind, const std::string& path,
+void publish_unless_edited(io::OutputFiles& files, const formats::IndexKind& kind, const std::string& path,
                            const formats::SetIndexFile& file, const std::string& before, Context& ctx) {
-  if (!exists(path)) {
+  if (!files.exists(path)) {
     if (file.unknown.empty()) return io::publish(files, path, as_bytes(file.text));
     return ctx.warn(file.code, file.unknown);
   }
-  const std::string text = io::read_text_file(path);
+  const std::string text = io::read_text(files, path);
   if (!file.unknown.empty() || text == file.text) return;
   if (text == before) return io::publish(files, path, as_bytes(file.text));
   ctx.warn(fmt::format("{}_file_kept", kind.name),
@@ -143,7 +137,7 @@ void publish_unless_edited(io::FileSystem& files, const formats::IndexKind& kind
            path, remedy::in_text(remedy::move_away({path})));
 }
 
-void publish_set_index(io::FileSystem& files, const std::string& folder, const formats::IndexKind& kind,
+void publish_set_index(io::OutputFiles& files, const std::string& folder, const formats::IndexKind& kind,
                        const std::vector<formats::IndexedShard>& shards, std::size_t earlier, Context& ctx) {
   const std::string prefix = io::join_path(folder, "");
   formats::SetIndex index = kind.write_set(shards, prefix);
@@ -151,12 +145,12 @@ void publish_set_index(io::FileSystem& files, const std::string& folder, const f
   if (earlier > 0 && earlier < shards.size()) {
     before = kind.write_set({shards.begin(), shards.begin() + static_cast<std::ptrdiff_t>(earlier)}, prefix);
   }
-  for (Warning& warning : index.warnings) ctx.warn(std::move(warning.code), std::move(warning.text));
+  for (Finding& warning : index.warnings) ctx.warn(std::move(warning.code), std::move(warning.text));
   const std::string lies_in = io::parent_folder(io::join_path(folder, kind.set_files.front()));
   if (kind.set_files.front().find('/') != std::string::npos) {
     files.create_directories(lies_in);
     files.sync_directory(folder);
-    io::remove_stale_temps(files, lies_in);
+    if (files.is_local()) io::remove_stale_temps(files, lies_in);
   }
   for (std::size_t i = 0; i < index.files.size(); ++i) {
     const formats::SetIndexFile& file = index.files[i];
@@ -170,11 +164,11 @@ void publish_set_index(io::FileSystem& files, const std::string& folder, const f
 }
 
 /// Whether every one of `shards` has its index of this kind. Warns if only some have.
-bool all_have(const formats::IndexKind& kind, const std::string& folder,
+bool all_have(io::OutputFiles& files, const formats::IndexKind& kind, const std::string& folder,
               const std::vector<formats::ManifestShard>& shards, Context& ctx) {
   const auto has = [&](const formats::ManifestShard& shard) {
     // A damaged MD5 is computed again.
-    return exists(
+    return files.exists(
         io::join_path(folder, kind.needs_md5 ? formats::shard_md5_path(shard.name) : kind.shard_file(shard.name)));
   };
   const auto with = static_cast<std::size_t>(std::ranges::count_if(shards, has));
@@ -220,7 +214,7 @@ void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>
   }
 }
 
-ReaderIndexWriter::ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& path,
+ReaderIndexWriter::ReaderIndexWriter(io::OutputFiles& files, const std::string& folder, const std::string& path,
                                      const IndexKinds& kinds)
     : files_(files), path_(path) {
   facts_.name = path.substr(path.rfind('/') + 1);
@@ -252,7 +246,7 @@ void ReaderIndexWriter::publish(std::uint64_t end) {
     open.file.flush();
     io::AtomicFile whole(files_, open.file.path());
     whole.write(as_bytes(head));
-    io::FileSource(open.file.temp_path()).stream_all([&](Bytes piece) { whole.write(piece); });
+    files_.open(open.file.temp_path())->stream_all([&](Bytes piece) { whole.write(piece); });
     whole.commit();
   }
 }
@@ -281,26 +275,28 @@ void ReaderIndexScan::finding(const formats::TarFinding& finding) {
               finding.offset, finding.text, remedy::in_text(remedy::verify({path})));
 }
 
-void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
+void keep_md5(io::OutputFiles& files, const std::string& folder, const formats::ManifestShard& shard,
               const std::string& md5) {
   const std::string text = formats::write_shard_md5(shard, md5);
   io::publish(files, io::join_path(folder, formats::shard_md5_path(shard.name)), as_bytes(text));
 }
 
-IndexKinds index_kinds_of(const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
+IndexKinds index_kinds_of(io::OutputFiles& files, const std::string& folder,
+                          const std::vector<formats::ManifestShard>& shards) {
   IndexKinds kinds;
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     const bool there =
         kind.set_files.empty()
             ? std::ranges::all_of(
-                  shards, [&](const auto& shard) { return exists(io::join_path(folder, kind.shard_file(shard.name))); })
-            : exists(io::join_path(folder, kind.set_files.front()));
+                  shards,
+                  [&](const auto& shard) { return files.exists(io::join_path(folder, kind.shard_file(shard.name))); })
+            : files.exists(io::join_path(folder, kind.set_files.front()));
     if (there) kinds.push_back(&kind);
   }
   return kinds;
 }
 
-void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
+void publish_set_indexes(io::OutputFiles& files, const std::string& folder, const IndexKinds& kinds,
                          std::vector<formats::IndexedShard> shards, Context& ctx, std::size_t earlier) {
   if (shards.empty()) return;
   std::ranges::sort(shards, {}, &formats::IndexedShard::name);
@@ -334,26 +330,26 @@ std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest) 
 namespace {
 
 /// Of the manifest that is replaced. One that cannot be read lists nothing.
-std::vector<formats::ManifestFile> extras_at(const std::string& path) try {
-  return extras_of(formats::read_manifest(io::read_text_file(path), path));
+std::vector<formats::ManifestFile> extras_at(io::OutputFiles& files, const std::string& path) try {
+  return extras_of(formats::read_manifest(io::read_text(files, path), path));
 } catch (const Error&) {
   return {};
 }
 
 }  // namespace
 
-std::string publish_manifest(io::FileSystem& files, const std::string& folder, formats::Manifest manifest) {
+std::string publish_manifest(io::OutputFiles& files, const std::string& folder, formats::Manifest manifest) {
   const std::string at = io::join_path(folder, formats::kManifestName);
   std::vector<formats::ManifestFile> listed = extras_of(manifest);
-  for (formats::ManifestFile& file : extras_at(at)) {
+  for (formats::ManifestFile& file : extras_at(files, at)) {
     if (std::ranges::find(listed, file.name, &formats::ManifestFile::name) == listed.end())
       listed.push_back(std::move(file));
   }
   manifest.files = std::move(listed);
   for (const std::string& name : reader_index_names(manifest)) {
     const std::string path = io::join_path(folder, name);
-    if (!exists(path)) continue;
-    const std::string text = io::read_text_file(path);
+    if (!files.exists(path)) continue;
+    const std::string text = io::read_text(files, path);
     manifest.files.push_back({name, text.size(), xxh3_128(as_bytes(text))});
   }
   std::ranges::sort(manifest.files, {}, &formats::ManifestFile::name);
@@ -361,7 +357,7 @@ std::string publish_manifest(io::FileSystem& files, const std::string& folder, f
   return at;
 }
 
-void write_reader_indexes(io::FileSystem& files, const std::string& folder,
+void write_reader_indexes(io::OutputFiles& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
                           unsigned threads, Context& ctx, std::size_t earlier) {
   if (kinds.empty()) return;
@@ -370,13 +366,13 @@ void write_reader_indexes(io::FileSystem& files, const std::string& folder,
   if (whole_set) publish_set_indexes(files, folder, kinds, std::move(facts), ctx, earlier);
 }
 
-void merge_reader_indexes(io::FileSystem& files, const std::string& folder,
+void merge_reader_indexes(io::OutputFiles& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, Context& ctx, std::size_t earlier) {
   IndexKinds kinds;
   IndexKinds to_count;  // without a file beside each shard: those are there
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     // Nothing of the set depends on indexes that lie only beside each shard, such as DALI's.
-    if (kind.write_set == nullptr || !all_have(kind, folder, shards, ctx)) continue;
+    if (kind.write_set == nullptr || !all_have(files, kind, folder, shards, ctx)) continue;
     kinds.push_back(&kind);
     if (kind.shard_file == nullptr) to_count.push_back(&kind);
   }

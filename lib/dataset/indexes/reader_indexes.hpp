@@ -26,7 +26,8 @@ IndexKinds parse_index_kinds(const std::vector<std::string>& names);
 
 /// The kinds of a finished set: those whose file for the set exists or, if the kind has no such file, the file of each
 /// shard.
-IndexKinds index_kinds_of(const std::string& folder, const std::vector<formats::ManifestShard>& shards);
+IndexKinds index_kinds_of(io::OutputFiles& files, const std::string& folder,
+                          const std::vector<formats::ManifestShard>& shards);
 
 /// Whether a kind needs each shard's MD5.
 bool need_md5(const IndexKinds& kinds);
@@ -38,7 +39,8 @@ void refuse_shared_names(const IndexKinds& kinds, const std::vector<std::string>
 class ReaderIndexWriter {
  public:
   /// Of the shard at `path`; the files go to `folder`.
-  ReaderIndexWriter(io::FileSystem& files, const std::string& folder, const std::string& path, const IndexKinds& kinds);
+  ReaderIndexWriter(io::OutputFiles& files, const std::string& folder, const std::string& path,
+                    const IndexKinds& kinds);
 
   /// Throws Error{unsupported} that names the first member that a reader cannot read.
   void add(const formats::IndexSample& sample);
@@ -51,12 +53,12 @@ class ReaderIndexWriter {
 
  private:
   struct OpenIndex {
-    OpenIndex(io::FileSystem& files, std::string path) : file(files, std::move(path)) {}
+    OpenIndex(io::OutputFiles& files, std::string path) : file(files, std::move(path)) {}
     io::AtomicFile file;  ///< if the format has a header: the lines after it, never committed
     std::unique_ptr<formats::ShardIndexLines> lines;
   };
 
-  io::FileSystem& files_;
+  io::OutputFiles& files_;
   const std::string path_;
   formats::IndexedShard facts_;
   std::list<OpenIndex> open_;
@@ -85,7 +87,7 @@ class ReaderIndexScan final : public formats::TarHandler {
 /// Publishes the indexes of the whole set: shardindex.json, .nv-meta/. A file that a user edited is kept, with a
 /// warning.
 /// `earlier`: how many of the shards the set had before --append: a file that was written for these is replaced.
-void publish_set_indexes(io::FileSystem& files, const std::string& folder, const IndexKinds& kinds,
+void publish_set_indexes(io::OutputFiles& files, const std::string& folder, const IndexKinds& kinds,
                          std::vector<formats::IndexedShard> shards, Context& ctx, std::size_t earlier = 0);
 
 /// What a manifest lists beside shards and indexes: the files of `index --extra`.
@@ -93,23 +95,23 @@ std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest);
 
 /// Publishes `manifest` in `folder`, with the hashes of the indexes that are there for other readers, except those that
 /// users may edit, and with the extras of the manifest that it replaces. Returns its path.
-std::string publish_manifest(io::FileSystem& files, const std::string& folder, formats::Manifest manifest);
+std::string publish_manifest(io::OutputFiles& files, const std::string& folder, formats::Manifest manifest);
 
 /// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and the indexes of the set if
 /// all its shards are given. Uses our own index if convert wrote it, else the tar's headers; for an MD5, the saved one,
 /// or reads the tar. Throws Error{corrupt} if its bytes differ from the manifest. Convert and its parts call this
 /// before they publish their manifest.
-void write_reader_indexes(io::FileSystem& files, const std::string& folder,
+void write_reader_indexes(io::OutputFiles& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
                           unsigned threads, Context& ctx, std::size_t earlier = 0);
 
 /// After the parts of a convert wrote the indexes of each shard: writes those of the whole set, of the kinds that every
 /// shard has. Warns if only some parts wrote a kind.
-void merge_reader_indexes(io::FileSystem& files, const std::string& folder,
+void merge_reader_indexes(io::OutputFiles& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, Context& ctx, std::size_t earlier = 0);
 
 /// Saves a shard's MD5.
-void keep_md5(io::FileSystem& files, const std::string& folder, const formats::ManifestShard& shard,
+void keep_md5(io::OutputFiles& files, const std::string& folder, const formats::ManifestShard& shard,
               const std::string& md5);
 
 }  // namespace shardkit::dataset

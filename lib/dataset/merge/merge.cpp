@@ -10,11 +10,10 @@
 
 #include "catalog/shard_set.hpp"
 #include "core/remedies.hpp"
+#include "dataset/bucket/output_location.hpp"
 #include "dataset/sharding/bad_files.hpp"
 #include "dataset/sharding/convert_job.hpp"
 #include "dataset/sharding/set_folders.hpp"
-#include "io/run_file.hpp"
-#include "system/clock.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -27,11 +26,10 @@ struct FoundPart {
 
 std::vector<FoundPart> find_parts(const ShardTarget& target) {
   std::vector<FoundPart> parts;
-  for (const auto& entry : std::filesystem::directory_iterator(target.state_path(""))) {
-    const std::string name = entry.path().filename();
+  for (const std::string& name : target.files().names_in(target.state_path(""))) {
     if (const std::optional<Part> part = parse_part_file_name(name)) {
       const std::string path = target.state_path(name);
-      parts.push_back({*part, path, formats::read_manifest(io::read_text_file(path), path).plan_hash});
+      parts.push_back({*part, path, formats::read_manifest(io::read_text(target.files(), path), path).plan_hash});
     }
   }
   std::ranges::sort(parts, {}, [](const FoundPart& found) { return found.part.index; });
@@ -53,7 +51,7 @@ std::string waits_for(const ShardTarget& target, const Part& part) {
   const auto [begin, end] = shards_of(part, target.plan().shards().size());
   for (std::size_t shard = begin; shard < end; ++shard) {
     const std::string name = target.plan().shard_name(shard);
-    for (const BadFile& bad : bad_files_of(target.folder(), name)) {
+    for (const BadFile& bad : bad_files_of(target, name)) {
       if (bad.state != BadState::open) continue;
       if (files.empty()) first = fmt::format("shard '{}' waits for the bad file '{}' ({})", name, bad.path, bad.reason);
       files.push_back(bad.path);
@@ -69,8 +67,7 @@ std::string why_missing(const ShardTarget& target, const Part& part) {
   const std::string again = fmt::format("run its command with --part {}", part_text(part));
   if (const std::string bad = waits_for(target, part); !bad.empty())
     return fmt::format("part {} has failed: {}{}", part_text(part), bad, again);
-  const std::string state = target.state_path("");
-  for (const io::Run& run : io::live_runs(state, io::lock_reach(state), system::system_clock().now())) {
+  for (const io::Run& run : target.live_runs()) {
     if (run.part == part_text(part) && run.plan == to_hex(target.plan().hash()))
       return fmt::format("part {} is being written by {}; merge when it has ended", part_text(part), io::describe(run));
   }
@@ -108,21 +105,22 @@ void check_split(const std::vector<FoundPart>& parts, const ShardTarget& target)
 
 /// The remedy in a folder without parts.
 std::string instead_of_merge(const ShardTarget& target) {
-  if (!std::filesystem::exists(target.folder())) return "it does not exist";
+  if (!target.files().exists(target.folder())) return "it does not exist";
   if (target.is_plan_open()) {
     const std::string bad = waits_for(target, {0, 1});
     if (!bad.empty()) return fmt::format("no part has finished: {}run its command again", bad);
     return "no part has finished, or the command had no --part; run it again to finish the set";
   }
-  if (std::filesystem::exists(target.path_of(formats::kManifestName))) {
+  if (target.files().exists(target.path_of(formats::kManifestName))) {
     return "its manifest.json already describes the whole set";
   }
   std::string commands;
-  for (const std::string& set : sets_below(target.folder())) {
+  for (const std::string& set : sets_below(target.files(), target.folder())) {
     commands += (commands.empty() ? "" : ", ") + remedy::in_text(remedy::merge(set));
   }
   if (!commands.empty()) return fmt::format("merge each of the sets in it: {}", commands);
-  if (!catalog::tar_names_in(target.folder()).empty()) {
+  const std::vector<std::string> names = target.files().names_in(target.folder());
+  if (std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(".tar"); })) {
     return remedy::in_text(remedy::index({target.folder()})) + " writes a manifest for its shards";
   }
   return "run convert or reshard with --part I/N first";
@@ -144,8 +142,11 @@ void refuse_missing_shard(const OutputSet& set) {
 }  // namespace
 
 void MergeOptions::describe(FieldList& v) {
-  v.field({"DST", "folder that the parts of a convert or reshard wrote to", Role::positional, kOutputFolder}, target);
+  v.field({"DST", "folder or s3://bucket/prefix that the parts of a convert or reshard wrote to", Role::positional,
+           kOutputLocation},
+          target);
   v.field({"recheck", "read every shard and compare its checksum"}, recheck);
+  access.describe(v);
 }
 
 void MergeResult::describe(FieldList& v) {
@@ -158,10 +159,10 @@ void MergeResult::describe(FieldList& v) {
 }
 
 MergeResult merge(const MergeOptions& options, Context& ctx) {
-  const auto files = io::posix_file_system();
+  const auto [files, folder] = open_output_location(options.target, options.access, ctx);
   WriteOptions whole_set;
   whole_set.recheck = options.recheck;
-  ConvertJob job(options.target, whole_set, {}, *files, ctx);
+  ConvertJob job(folder, whole_set, {}, *files, ctx);
   OutputSet& set = job.add_set("");
   if (!set.has_plan()) refuse_without_parts(set);
   set.prepare();
@@ -177,7 +178,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   std::vector<formats::IndexSkip> skipped;
   const formats::Manifest added = set.manifest_of(set.shards, skipped);
   const formats::Manifest manifest = set.whole_manifest(set.earlier_manifest(), added);
-  merge_reader_indexes(*files, options.target, manifest.shards, ctx, manifest.shards.size() - added.shards.size());
+  merge_reader_indexes(*files, folder, manifest.shards, ctx, manifest.shards.size() - added.shards.size());
   const std::string path = job.publish(set, manifest);
   for (const FoundPart& found : parts) files->remove(found.path);
   return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
@@ -11,6 +12,7 @@ namespace shardkit::dataset {
 struct MergeOptions {
   std::string target;
   bool recheck = false;
+  catalog::StoreAccess access = {};
 
   void describe(FieldList& v);
 };

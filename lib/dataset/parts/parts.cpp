@@ -4,11 +4,11 @@
 #include <deque>
 #include <filesystem>
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "dataset/bucket/output_location.hpp"
 #include "dataset/sharding/bad_files.hpp"
 #include "dataset/sharding/part.hpp"
 #include "dataset/sharding/set_folders.hpp"
@@ -16,22 +16,21 @@
 #include "formats/manifest.hpp"
 #include "io/file.hpp"
 #include "io/run_file.hpp"
-#include "system/clock.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
 /// The target or one of its sets, with what it says about parts.
 struct Set {
-  Set(io::FileSystem& files, const std::string& folder) : target(files, folder) {}
+  Set(io::OutputFiles& files, const std::string& folder) : target(files, folder) {}
 
   ShardTarget target;
   std::map<std::string, io::Run> runs;  ///< live, by part
   bool is_merged = false;
 };
 
-std::deque<Set> open_sets(const std::string& folder, io::FileSystem& files) {
-  std::vector<std::string> folders = sets_below(folder);
+std::deque<Set> open_sets(const std::string& folder, io::OutputFiles& files) {
+  std::vector<std::string> folders = sets_below(files, folder);
   if (ShardTarget(files, folder).has_plan()) folders = {folder};
   if (folders.empty()) {
     throw Error(ErrorCode::not_found, At{folder},
@@ -42,8 +41,7 @@ std::deque<Set> open_sets(const std::string& folder, io::FileSystem& files) {
     Set& set = sets.emplace_back(files, path);
     set.target.open_plan();
     set.is_merged = is_merged(set.target);
-    const std::string state = set.target.state_path("");
-    for (const io::Run& run : io::live_runs(state, io::lock_reach(state), system::system_clock().now())) {
+    for (const io::Run& run : set.target.live_runs()) {
       if (run.plan == to_hex(set.target.plan().hash())) set.runs.emplace(run.part, run);
     }
   }
@@ -69,9 +67,10 @@ Division find_division(const std::deque<Set>& sets, const std::string& folder) {
 /// Whether the part ended and its record can be merged.
 bool is_recorded(const Set& set, const Part& part) {
   const std::string path = set.target.state_path(part_file_name(part));
-  if (!std::filesystem::exists(path)) return false;
+  io::OutputFiles& files = set.target.files();
+  if (!files.exists(path)) return false;
   try {
-    formats::read_manifest(io::read_text_file(path), path);
+    formats::read_manifest(io::read_text(files, path), path);
     return true;
   } catch (const Error&) {  // damaged: the part writes it again
     return false;
@@ -89,7 +88,7 @@ bool add_shards(const Set& set, const Part& part, PartRow& row) {
       continue;
     }
     is_whole = false;
-    const auto bad = bad_files_of(set.target.folder(), set.target.plan().shard_name(shard));
+    const auto bad = bad_files_of(set.target, set.target.plan().shard_name(shard));
     if (std::ranges::find(bad, BadState::open, &BadFile::state) != bad.end()) row.state = PartState::failed;
   }
   return is_whole;
@@ -141,13 +140,15 @@ std::string number_ranges(const std::vector<std::uint64_t>& numbers) {
 }
 
 void PartsOptions::describe(FieldList& v) {
-  v.field(
-      {"TARGET", "folder that the parts of a convert or reshard write to, or that contains its sets", Role::positional},
-      target);
+  v.field({"TARGET",
+           "folder or s3://bucket/prefix that the parts of a convert or reshard write to, or that contains its sets",
+           Role::positional},
+          target);
   v.field({"missing",
            "print only the ids of array tasks whose parts are missing or failed, such as 3,7-9; nothing if there are "
            "none"},
           missing);
+  access.describe(v);
 }
 
 void PartRow::describe(FieldList& v) {
@@ -176,9 +177,9 @@ void PartsResult::describe(FieldList& v) {
 }
 
 PartsResult parts(const PartsOptions& options, Context& ctx) {
-  const auto files = io::posix_file_system();
-  const std::deque<Set> sets = open_sets(options.target, *files);
-  const Division division = find_division(sets, options.target);
+  const auto [files, folder] = open_output_location(options.target, options.access, ctx);
+  const std::deque<Set> sets = open_sets(folder, *files);
+  const Division division = find_division(sets, folder);
   PartsResult result;
   result.parts = division.parts;
   result.merged = std::ranges::all_of(sets, &Set::is_merged);

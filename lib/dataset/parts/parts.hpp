@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 
@@ -14,6 +15,7 @@ namespace shardkit::dataset {
 struct PartsOptions {
   std::string target;
   bool missing = false;
+  catalog::StoreAccess access = {};
 
   void describe(FieldList& v);
 };

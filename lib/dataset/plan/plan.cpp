@@ -7,6 +7,7 @@
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/bucket/output_location.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -28,6 +29,14 @@ void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& 
               remedy::in_text(remedy::plan(images.path_of(sets.names.front()), options.output)));
 }
 
+/// A plan at an address is an object in its folder.
+OutputLocation open_plan_file(const PlanOptions& options, Context& ctx) {
+  if (!catalog::is_address(options.output)) return {io::posix_file_system(), io::published_path(options.output)};
+  OutputLocation location = open_output_location(io::parent_folder(options.output), options.sharding.access, ctx);
+  location.folder = io::join_path(location.folder, options.output.substr(options.output.rfind('/') + 1));
+  return location;
+}
+
 }  // namespace
 
 void PlanOptions::describe(FieldList& v) {
@@ -36,7 +45,9 @@ void PlanOptions::describe(FieldList& v) {
        Role::positional},
       source);
   v.topic("Output");
-  v.field({"output", "file to write the plan to", Role::output_file, "PLAN", 'o'}, output);
+  v.field(
+      {"output", "file to write the plan to, local or s3://bucket/key", Role::output_file, kOutputLocation, "PLAN", 'o'},
+      output);
   sharding.describe(v);
   v.topic("Parts and plans");
   v.field({"parts", Unit::count,
@@ -60,12 +71,12 @@ void PlanResult::describe(FieldList& v) {
 
 PlanResult plan(const PlanOptions& options, Context& ctx) {
   if (options.output.empty()) throw usage_error("missing -o FILE: where to write the plan");
+  const auto [files, output] = open_plan_file(options, ctx);
   const bool listed = !options.sharding.images.list.empty();
   const catalog::SourceFolder images(options.source, listed,
                                      std::make_shared<catalog::Inputs>(options.sharding.access, ctx));
   if (!listed) refuse_set_folders(images, options, ctx);
-  const auto files = io::posix_file_system();
-  io::AtomicFile file(*files, io::published_path(options.output));
+  io::AtomicFile file(*files, output);
   const bool skips = options.sharding.on_bad == OnBad::skip;
   ctx.progress().expect_stages(2);
   ctx.progress().next_stage();

@@ -16,6 +16,7 @@
 #include "core/hash.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
+#include "dataset/bucket/output_location.hpp"
 #include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/samples/sample_lister.hpp"
@@ -103,12 +104,8 @@ void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& orde
 
 class Resharding {
  public:
-  Resharding(const ReshardOptions& options, Context& ctx, io::FileSystem& files)
-      : options_(options),
-        ctx_(ctx),
-        files_(files),
-        rule_(split_rule(options)),
-        job_(options.target, options, {}, files, ctx) {
+  Resharding(const ReshardOptions& options, Context& ctx, io::OutputFiles& files)
+      : options_(options), ctx_(ctx), rule_(split_rule(options)), job_(options.target, options, {}, files, ctx) {
     check(options);
     if (rule_.shares.empty()) job_.add_set("");
     for (const SplitShare& share : rule_.shares) job_.add_set(share.name);
@@ -125,10 +122,11 @@ class Resharding {
     for (OutputSet& set : job_.sets()) job_.prepare(set);
     // Files that are only needed until the end of the run: unpacked inputs and, until plans are made, the list of
     // samples.
-    const std::string scratch =
-        options_.dry_run ? std::filesystem::temp_directory_path().string() : job_.sets().front().state_path("");
+    const std::string scratch = options_.dry_run || !job_.sets().front().files().is_local()
+                                    ? std::filesystem::temp_directory_path().string()
+                                    : job_.sets().front().state_path("");
     try {
-      unpack_inputs(inputs_, options_, scratch, job_.cores(), files_, ctx_);
+      unpack_inputs(inputs_, options_, scratch, job_.cores(), *scratch_files_, ctx_);
       make_plans(scratch);
     } catch (const Error&) {
       for (OutputSet& set : job_.sets()) set.remove_if_empty();
@@ -151,7 +149,7 @@ class Resharding {
   }
 
   void make_plans(const std::string& scratch) {
-    SampleTable table(files_, scratch);
+    SampleTable table(*scratch_files_, scratch);
     const GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, ctx_);
     report_ignored(gathered.ignored);
     result_.regrouped = settle_duplicate_keys(table, inputs_, options_, ctx_);
@@ -293,7 +291,7 @@ class Resharding {
 
   const ReshardOptions& options_;
   Context& ctx_;
-  io::FileSystem& files_;
+  const std::unique_ptr<io::FileSystem> scratch_files_ = io::posix_file_system();
   SplitRule rule_;
   ConvertJob job_;
   std::vector<SampleOrder> orders_;  ///< of the sets, until their plans are made
@@ -304,7 +302,7 @@ class Resharding {
 
 /// A target that a reshard has begun is continued by the same command when its inputs are back.
 void refuse_swapped(const ReshardOptions& options) {
-  if (options.inputs.size() != 1) return;
+  if (options.inputs.size() != 1 || catalog::is_address(options.target)) return;
   const std::string plan = io::join_path(options.target, io::join_path(formats::kStateFolder, formats::plan_name(0)));
   if (std::filesystem::exists(plan)) {
     io::FileSource file(plan);
@@ -320,11 +318,13 @@ void refuse_swapped(const ReshardOptions& options) {
 std::string command_of(const ReshardOptions& options) { return command_text("shardctl reshard", options); }
 
 ReshardResult reshard(const ReshardOptions& options, Context& ctx) {
-  const auto files = io::posix_file_system();
-  return reshard_on(*files, options, ctx);
+  const OutputLocation location = open_output_location(options.target, options.access, ctx);
+  ReshardOptions there = options;
+  there.target = location.folder;
+  return reshard_on(*location.files, there, ctx);
 }
 
-ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, Context& ctx) {
+ReshardResult reshard_on(io::OutputFiles& files, const ReshardOptions& options, Context& ctx) {
   refuse_swapped(options);
   return Resharding(options, ctx, files).run();
 }

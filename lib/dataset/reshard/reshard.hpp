@@ -61,6 +61,6 @@ std::string command_of(const ReshardOptions& options);
 ReshardResult reshard(const ReshardOptions& options, Context& ctx);
 
 /// The same with a given file system, for tests.
-ReshardResult reshard_on(io::FileSystem& files, const ReshardOptions& options, Context& ctx);
+ReshardResult reshard_on(io::OutputFiles& files, const ReshardOptions& options, Context& ctx);
 
 }  // namespace shardkit::dataset

@@ -67,7 +67,8 @@ void ReshardOptions::describe(FieldList& v) {
            "including each part and each restart, first unpacks all of them next to OUT",
            Role::positional},
           inputs);
-  v.field({"OUT", "folder for the shards: empty, or of the same reshard to continue", Role::positional, kOutputFolder},
+  v.field({"OUT", "folder for the shards, or s3://bucket/prefix: empty, or of the same reshard to continue",
+           Role::positional, kOutputLocation},
           target);
   v.topic("Shards");
   sizes.describe(v);

@@ -316,11 +316,11 @@ class SampleGatherer {
                          remedy::in_text(remedy::with_rename(command_of(options_), member.extension, "field"))));
       }
       if (member.size >= formats::kTarSizeLimit) {
-        fail(ErrorCode::unsupported,
-             fmt::format("its member '{}' has {} bytes, but members of portable shards must be smaller than 8 GiB; {} "
-                         "leaves such samples out",
-                         member.extension, member.size,
-                         remedy::in_text(remedy::with_drop_large(command_of(options_)))));
+        fail(
+            ErrorCode::unsupported,
+            fmt::format("its member '{}' has {} bytes, but members of portable shards must be smaller than 8 GiB; {} "
+                        "leaves such samples out",
+                        member.extension, member.size, remedy::in_text(remedy::with_drop_large(command_of(options_)))));
       }
     }
     std::ranges::stable_sort(sample.members, {}, &formats::IndexMember::extension);

@@ -72,8 +72,9 @@ std::string line_of(const BadFile& file) {
 }
 
 /// Between the first line and the last, which has XXH3-64 of the lines without their newlines.
-std::vector<BadFile> read_bad_files(const std::string& path) {
-  io::FileSource source(path);
+std::vector<BadFile> read_bad_files(io::OutputFiles& outputs, const std::string& path) {
+  const auto opened = outputs.open(path);
+  ByteSource& source = *opened;
   const auto damaged = [&](std::uint64_t offset) {
     throw Error(ErrorCode::corrupt, At{path, offset},
                 "'{}' is damaged at byte {}; restore it from a copy, or convert into an empty folder", path, offset);
@@ -105,40 +106,27 @@ bool is_same_status(const FileStatus& one, const FileStatus& other, FileIdentity
 
 }  // namespace
 
-std::vector<BadFile> bad_files_of(const std::string& folder, const std::string& shard) {
-  const std::string path = list_path(folder, shard);
-  return std::filesystem::exists(path) ? read_bad_files(path) : std::vector<BadFile>();
+std::vector<BadFile> bad_files_of(const ShardTarget& target, const std::string& shard) {
+  const std::string path = list_path(target.folder(), shard);
+  return target.files().exists(path) ? read_bad_files(target.files(), path) : std::vector<BadFile>();
 }
 
 std::string files_by_reason(const std::vector<BadFile>& files, std::uint64_t all, const std::string& lists) {
   constexpr std::size_t most_named = 3;
   constexpr std::size_t most_reasons = 20;
-  struct Group {
-    std::string reason;  // of the first file, without its name
-    std::vector<const BadFile*> files = {};
-  };
-  std::map<std::string, Group> by_reason;
-  for (const BadFile& file : files) {
-    std::string reason = file.reason;
-    const std::size_t name = reason.find('\'');  // a set's name may stand before the path
-    const std::size_t end = name == std::string::npos ? name : reason.find("' ", name + 1);
-    if (end != std::string::npos && file.path.ends_with(reason.substr(name + 1, end - name - 1)))
-      reason.erase(name, end + 2 - name);
-    by_reason.try_emplace(reason.substr(0, reason.find(" (looked for")), Group{reason})
-        .first->second.files.push_back(&file);
-  }
+  std::map<std::string, std::vector<const BadFile*>> by_reason;
+  for (const BadFile& file : files) by_reason[file.fault.text.empty() ? file.reason : file.fault.text].push_back(&file);
   std::string text;
   std::uint64_t counted = 0;
   std::size_t reasons = 0;
-  for (const auto& [key, group] : by_reason) {
-    const auto& [reason, of_reason] = group;
+  for (const auto& [reason, of_reason] : by_reason) {
     if (++reasons > most_reasons) break;
     counted += of_reason.size();
     if (of_reason.size() == 1) {
       text += of_reason.front()->reason + "; ";
       continue;
     }
-    text += fmt::format("{} ({})", reason, format_count(of_reason.size(), "file"));
+    text += fmt::format("{}{} ({})", reason, of_reason.front()->fault.details, format_count(of_reason.size(), "file"));
     for (std::size_t i = 0; i < std::min(most_named, of_reason.size()); ++i)
       text += fmt::format("{} '{}'", i == 0 ? ":" : ",", of_reason[i]->path);
     text += of_reason.size() > most_named ? ", ...; " : "; ";
@@ -177,11 +165,11 @@ FileStatus source_status(const catalog::SourceFolder& images, const std::string&
   }
 }
 
-void keep_bad_files(io::FileSystem& files, const std::string& folder, const std::string& shard,
+void keep_bad_files(io::OutputFiles& files, const std::string& folder, const std::string& shard,
                     const std::vector<BadFile>& bad) {
   const std::string path = list_path(folder, shard);
   if (bad.empty()) {
-    if (std::filesystem::exists(path)) files.remove(path);
+    if (files.exists(path)) files.remove(path);
     return;
   }
   std::string text(kMagic);
@@ -197,13 +185,14 @@ void keep_bad_files(io::FileSystem& files, const std::string& folder, const std:
 
 KnownBadFiles::KnownBadFiles(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity)
     : identity_(identity) {
-  const bool has_manifest = std::filesystem::exists(target.path_of(formats::kManifestName));
-  for (const auto& entry : std::filesystem::directory_iterator(target.state_path(""))) {
-    const std::optional<std::size_t> shard = listed_shard(entry.path().filename(), target.plan());
+  io::OutputFiles& files = target.files();
+  const bool has_manifest = files.exists(target.path_of(formats::kManifestName));
+  for (const std::string& name : files.names_in(target.state_path(""))) {
+    const std::optional<std::size_t> shard = listed_shard(name, target.plan());
     if (!shard) continue;
     const bool finished = target.finished(*shard, false).has_value();
     bool reopen = false;
-    for (BadFile& listed : read_bad_files(entry.path())) {
+    for (BadFile& listed : read_bad_files(files, target.state_path(name))) {
       File file{std::move(listed), {}, *shard};
       file.now = source_status(images, file.listed.path);
       if (finished && !is_same_status(file.now, file.listed.seen, identity)) {

@@ -43,6 +43,7 @@ struct BadFile {
   catalog::FileState planned;  ///< as the plan has it
   FileStatus seen;             ///< when it was read
   std::string reason;
+  Fault fault = {};  ///< the reason without the file's name; without a text if no other file can have it, and in a list
 
   ErrorCode code() const {
     return seen.state ? ErrorCode::corrupt : seen.gone ? ErrorCode::not_found : ErrorCode::denied;
@@ -69,13 +70,13 @@ class BadSample : public Error {
 };
 
 /// Publishes the list of bad files of a shard; removes the list if there are none.
-void keep_bad_files(io::FileSystem& files, const std::string& folder, const std::string& shard,
+void keep_bad_files(io::OutputFiles& files, const std::string& folder, const std::string& shard,
                     const std::vector<BadFile>& bad);
 
 /// The files that the list of a shard names; none without a list. Throws Error{corrupt} for a damaged one.
-std::vector<BadFile> bad_files_of(const std::string& folder, const std::string& shard);
+std::vector<BadFile> bad_files_of(const ShardTarget& target, const std::string& shard);
 
-/// Bad files as a message lists them, those with one reason together, each entry with "; " behind it. `all`: how many
+/// Bad files as a message lists them, those with one fault together, each entry with "; " behind it. `all`: how many
 /// there are, also outside of `files`; `lists` names the files that contain the others.
 std::string files_by_reason(const std::vector<BadFile>& files, std::uint64_t all, const std::string& lists);
 

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "sync/task_group.hpp"
 #include "system/limits.hpp"
 #include "system/storage.hpp"
 
@@ -15,6 +16,7 @@ namespace shardkit::dataset {
 namespace {
 
 constexpr std::size_t kMostListed = 1000;
+constexpr unsigned kLookUps = 16;  // in a bucket, at a time
 
 /// If the scheduler gives a number but not the count, the plan may have it.
 std::optional<PartClaim> claim_part(const WriteOptions& options, std::optional<std::uint64_t> planned) {
@@ -28,9 +30,11 @@ std::optional<PartClaim> claim_part(const WriteOptions& options, std::optional<s
   return parse_part(automatic ? "auto" : options.part, parts, system::process_environment());
 }
 
-/// The free space at `folder`. Throws Error{no_space} if it is less than `bytes` of shards in addition to unpacked
-/// inputs.
-std::uint64_t require_space(const std::string& folder, std::uint64_t bytes, std::uint64_t unpacked, bool dry_run) {
+/// The free space at `folder`; empty for a bucket. Throws Error{no_space} if it is less than `bytes` of shards in
+/// addition to unpacked inputs.
+std::optional<std::uint64_t> require_space(const io::OutputFiles& files, const std::string& folder, std::uint64_t bytes,
+                                           std::uint64_t unpacked, bool dry_run) {
+  if (!files.is_local()) return std::nullopt;
   const std::uint64_t free = system::free_bytes(folder);
   const std::uint64_t left = dry_run ? free - std::min(free, unpacked) : free;  // without it they lie there already
   if (bytes <= left) return free;
@@ -44,18 +48,18 @@ std::uint64_t require_space(const std::string& folder, std::uint64_t bytes, std:
 }
 
 /// Those that are asked for, and those that the set has already.
-IndexKinds kinds_of_set(const IndexKinds& asked, const std::string& folder,
+IndexKinds kinds_of_set(io::OutputFiles& files, const IndexKinds& asked, const std::string& folder,
                         const std::optional<formats::Manifest>& earlier) {
   if (!earlier) return asked;
   IndexKinds kinds;  // both in the order of all kinds, which lie in one array
-  std::ranges::set_union(asked, index_kinds_of(folder, earlier->shards), std::back_inserter(kinds));
+  std::ranges::set_union(asked, index_kinds_of(files, folder, earlier->shards), std::back_inserter(kinds));
   return kinds;
 }
 
 }  // namespace
 
 ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
-                       io::FileSystem& files, Context& ctx)
+                       io::OutputFiles& files, Context& ctx)
     : target_(std::move(target)),
       kinds_(parse_index_kinds(options.index)),
       claim_(claim_part(options, parts)),
@@ -65,12 +69,14 @@ ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::opt
       cores_(system::thread_count(options.threads)),
       files_(files),
       ctx_(ctx),
-      start_(std::chrono::steady_clock::now()) {}
+      start_(std::chrono::steady_clock::now()) {
+  check_usage(!keep_cached_ || files.is_local(), "--keep-cached is for a folder on disk: a bucket has no page cache");
+}
 
 OutputSet& ConvertJob::add_set(const std::string& name) {
   if (name.empty()) return sets_.emplace_back(files_, name, target_, dry_run_);
   const ShardTarget whole(files_, target_);
-  if (std::filesystem::exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
+  if (files_.exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
     throw Error(ErrorCode::conflict, At{target_},
                 "'{}' is the folder of one set of shards; choose another folder for several sets", target_);
   }
@@ -138,11 +144,13 @@ std::uint64_t ConvertJob::find_finished() {
     const std::vector<formats::PlanShard>& planned = set.plan().shards();
     const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
     ctx_.progress().start("check", end - begin);
-    for (std::size_t shard = begin; shard < end; ++shard) {
-      ctx_.throw_if_stopped();
-      if (!set.shards.emplace_back(set.finished(shard, recheck_))) bytes += planned[shard].bytes;
-      ++ctx_.progress().items;
-    }
+    set.shards.resize(end - begin);
+    sync::for_each_index(end - begin, files_.is_local() ? 1 : kLookUps, ctx_.stop_token(),
+                         [&](std::size_t i, std::size_t) {
+                           set.shards[i] = set.finished(begin + i, recheck_);
+                           ++ctx_.progress().items;
+                         });
+    for (std::size_t i = 0; i < set.shards.size(); ++i) bytes += set.shards[i] ? 0 : planned[begin + i].bytes;
   }
   return bytes;
 }
@@ -157,8 +165,8 @@ void ConvertJob::resume(WrittenSets& result, std::uint64_t unpacked) {
     all += set.shards.size();
   }
   if (kept > 0) result.resumed = fmt::format("{} of {} kept", kept, format_count(all, "shard"));
-  if (dry_run_) system::require_writable(target_);
-  const std::uint64_t free = require_space(target_, missing, unpacked, dry_run_);
+  if (dry_run_ && files_.is_local()) system::require_writable(target_);
+  const std::optional<std::uint64_t> free = require_space(files_, target_, missing, unpacked, dry_run_);
   if (!dry_run_) return;
   const std::size_t shards = all - kept;
   std::size_t files = 2 * shards + sets_.size();  // an index for each shard, a manifest for each set
@@ -217,7 +225,7 @@ WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bo
 
 SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
   const std::optional<formats::Manifest> earlier = set.earlier_manifest();
-  const IndexKinds kinds = kinds_of_set(kinds_, set.folder(), earlier);
+  const IndexKinds kinds = kinds_of_set(files_, kinds_, set.folder(), earlier);
   WriteResult written =
       write_shards_of(set, source, need_md5(kinds), result, budget.is_spent() ? 0 : budget.most - budget.used);
   SetOutcome outcome{{}, std::move(written.bad)};
@@ -244,7 +252,7 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
 
 void ConvertJob::write_indexes(const OutputSet& set, const formats::Manifest& manifest) {
   // What was discarded may be in the indexes of the whole set.
-  const IndexKinds kinds = set.has_discarded() ? kinds_of_set(kinds_, set.folder(), manifest) : kinds_;
+  const IndexKinds kinds = set.has_discarded() ? kinds_of_set(files_, kinds_, set.folder(), manifest) : kinds_;
   if (!kinds.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds, true, cores_, ctx_);
 }
 

@@ -68,7 +68,7 @@ struct SkipBudget {
 
 /// A set of shards that is being made.
 struct OutputSet : ShardTarget {
-  OutputSet(io::FileSystem& files, std::string set, std::string folder, bool dry_run)
+  OutputSet(io::OutputFiles& files, std::string set, std::string folder, bool dry_run)
       : ShardTarget(files, std::move(folder), dry_run), name(std::move(set)) {}
 
   std::string name;  ///< such as train; empty if the target is the only one
@@ -83,8 +83,8 @@ class ConvertJob {
  public:
   /// `target` is the folder of the set or sets. `parts` is the number of parts that a plan names, for schedulers that
   /// know none. Throws Error{usage} for parts and index kinds that do not exist.
-  ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts, io::FileSystem& files,
-             Context& ctx);
+  ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
+             io::OutputFiles& files, Context& ctx);
 
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
   /// contains shards of its own: its readers would find one set and, in its folders, others.
@@ -142,7 +142,7 @@ class ConvertJob {
   const bool keep_cached_;
   const bool dry_run_;
   const unsigned cores_;
-  io::FileSystem& files_;
+  io::OutputFiles& files_;
   Context& ctx_;
   const std::chrono::steady_clock::time_point start_;
   std::deque<OutputSet> sets_;

@@ -27,8 +27,8 @@ std::vector<formats::IndexSkip> skipped_by(const ShardTarget& target, const std:
   const std::string index = io::join_path(target.folder(), formats::shard_index_path(shard));
   std::vector<formats::IndexSkip> skipped;
   try {
-    io::FileSource source(index);
-    if (formats::read_shard_summary(source, index).skipped > 0) append_skipped(index, skipped);
+    io::OutputFiles& files = target.files();
+    if (formats::read_shard_summary(*files.open(index), index).skipped > 0) append_skipped(files, index, skipped);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found) throw;
     throw Error(error.code(), At{index},
@@ -42,7 +42,7 @@ std::vector<formats::IndexSkip> skipped_by(const ShardTarget& target, const std:
 Deviations deviations_of(const ShardTarget& target, const std::string& shard) {
   Deviations found;
   for (formats::IndexSkip& skip : skipped_by(target, shard)) found.left_out.insert(std::move(skip.path));
-  for (BadFile& file : bad_files_of(target.folder(), shard)) {
+  for (BadFile& file : bad_files_of(target, shard)) {
     if (!file.seen.state) continue;
     (file.state == BadState::corrected ? found.corrected : found.bad).emplace(file.path, *file.seen.state);
   }
@@ -96,8 +96,8 @@ std::optional<std::size_t> EarlierSamples::set_of(std::uint64_t group) const {
 }
 
 void EarlierSamples::add_plan(const std::string& path, const ShardTarget& target, const std::string& folder) {
-  io::FileSource file(path);
-  const formats::PlanReader plan(file, path);
+  const auto file = target.files().open(path);
+  const formats::PlanReader plan(*file, path);
   for (const formats::ManifestClass& item : plan.head().classes) labels_.emplace(item.name, item.label);
   for (const formats::IndexSkip& skip : plan.head().skipped) left_out_.insert(skip.path);
   for (std::size_t shard = 0; shard < plan.shards().size(); ++shard) add_shard(plan, shard, target, folder);

@@ -164,6 +164,7 @@ class Planner {
       BadFile& file = files.emplace_back();
       file.path = source_.images.path_of(problem.path);
       file.reason = problem.error.what();
+      file.fault = problem.error.fault();
     }
     std::string text = files_by_reason(files, files.size(), {});
     if (skips) {

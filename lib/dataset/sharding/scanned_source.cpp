@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <numeric>
 #include <ranges>
 #include <utility>
 
@@ -10,13 +12,14 @@
 #include <nlohmann/json.hpp>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/image_table.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
-#include "formats/sample_name.hpp"
 #include "io/publish.hpp"
 #include "system/limits.hpp"
 
@@ -125,7 +128,7 @@ void hold_against_notes(ScannedSource& source, const ShardingOptions& options, C
         const std::string image = owner.path_of(file);
         if (source.notes->knows(image)) return std::nullopt;
         const std::string path = source.images.path_of(image);
-        return {{image, Error(ErrorCode::corrupt, At{path}, "'{}' has no row in the table of --metadata", path)}};
+        return {{image, Error(ErrorCode::corrupt, At{path}, Fault{"has no row in the table of --metadata"})}};
       });
 }
 
@@ -166,15 +169,15 @@ catalog::ScanProblem lacking_sample(const catalog::SourceFolder& images, const S
                                     const std::string& set, const std::string& image,
                                     const std::vector<std::string>& fields) {
   const std::string path = images.path_of(image);
-  std::string text = fmt::format("'{}' lacks a required field: {}", path, fmt::join(fields, ", "));
+  Fault fault{fmt::format("lacks a required field: {}", fmt::join(fields, ", "))};
   std::vector<std::string> unread;
   for (const std::string& field : fields) {
     const auto looked = looked_for(options, field, io::join_path(set, image));
-    if (looked && fields.size() == 1) text += fmt::format(" (looked for '{}')", looked->text());
+    if (looked && fields.size() == 1) fault.details = fmt::format(" (looked for '{}')", looked->text());
     if (looked && looked->parts.size() == 1) unread.push_back(catalog::below_set(set, looked->text()));
   }
   if (unread.size() < fields.size()) unread.clear();
-  return {image, Error(ErrorCode::corrupt, text, path), std::move(unread)};
+  return {image, Error(ErrorCode::corrupt, At{path}, std::move(fault)), std::move(unread)};
 }
 
 /// A sample that lacks a required field is a bad one; those that lack an optional one are counted.
@@ -348,6 +351,76 @@ void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context&
            "class folders have numbers as names, but '{}' gets label {}: labels follow the bytewise order of "
            "names; to use the numbers, give a --class-map",
            classes[*at].name, source.labels[*at].value_or(0));
+}
+
+namespace {
+
+/// The group of an image whose cell is empty: its own. No value of a table contains a zero byte.
+std::string alone(std::string_view path) { return std::string(1, '\0').append(path); }
+
+/// --group-by column:NAME: the table's value for each image.
+SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
+                            Context& ctx) {
+  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
+  if (table.empty()) {
+    throw usage_error("--group-by column:{} needs --list or --metadata", column);
+  }
+  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
+                                                        options.images.path_column, source.images, ctx);
+  rows->table().require_column(column, "--group-by");
+  return [rows, column](std::string_view, std::string_view path) {
+    std::optional<std::string> group;
+    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
+      const nlohmann::ordered_json row = rows->fields(path, position);
+      const auto cell = row.find(column);
+      if (cell == row.end()) break;
+      const std::string text = cell->is_null() || *cell == "" ? std::string() : json_text(*cell);
+      if (group.value_or(text) != text) {
+        throw usage_error("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
+                          rows->table().file(), column, path, position.line);
+      }
+      group = text;
+    }
+    if (group && group->empty()) return alone(path);
+    if (group) return *group;
+    throw usage_error("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path);
+  };
+}
+
+}  // namespace
+
+void find_groups(ScannedSource& source, const ShardingOptions& options, const SplitRule& rule, Context& ctx) {
+  const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
+  if (!group) return;
+  for (const catalog::ScannedClass& owner : source.scan.classes) {
+    std::vector<std::uint64_t>& groups = source.groups.emplace_back();
+    groups.reserve(owner.files.size());
+    for (const catalog::ScannedFile& file : owner.files) {
+      const std::string key = catalog::image_key(source.scan, owner, file);
+      groups.push_back(xxh3_64(as_bytes(group(key, owner.path_of(file)))));
+    }
+    ctx.throw_if_stopped();
+  }
+}
+
+DividedSamples split_source(const ScannedSource& source, const SplitRule& rule,
+                            const std::function<std::optional<std::size_t>(std::uint64_t group)>& known, Context& ctx) {
+  std::vector<SplitFacts> facts;
+  facts.reserve(source.scan.images());
+  for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
+    const catalog::ScannedClass& owner = source.scan.classes[c];
+    for (std::size_t f = 0; f < owner.files.size(); ++f) {
+      const std::uint64_t group = source.groups.empty()
+                                      ? xxh3_64(as_bytes(catalog::image_key(source.scan, owner, owner.files[f])))
+                                      : source.groups[c][f];
+      facts.push_back({group, source.labels[c], known(group)});
+    }
+    ctx.throw_if_stopped();
+  }
+  SampleOrder order(facts.size());
+  std::iota(order.begin(), order.end(), 0U);
+  return split_samples(
+      order, rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
 }
 
 }  // namespace shardkit::dataset

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "dataset/sharding/part.hpp"
 #include "formats/manifest.hpp"
@@ -14,27 +15,31 @@
 
 namespace shardkit::dataset {
 
-std::vector<std::string> sets_below(const std::string& folder) {
+std::vector<std::string> sets_below(io::OutputFiles& files, const std::string& folder) {
   std::vector<std::string> sets;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (std::filesystem::exists(at->path() / formats::kStateFolder / formats::plan_name(0), error))
-      sets.push_back(at->path());
+  for (const std::string& name : files.names_in(folder)) {
+    std::string set = io::join_path(folder, name);
+    if (files.exists(io::join_path(io::join_path(set, formats::kStateFolder), formats::plan_name(0))))
+      sets.push_back(std::move(set));
   }
   std::ranges::sort(sets);
   return sets;
 }
 
 void refuse_target_inside(const std::string& target, const std::string& from, std::string_view role) {
-  if (!system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(from))) return;
+  if (catalog::is_address(target) || catalog::is_address(from)) {
+    if (!io::join_path(target, "").starts_with(io::join_path(from, ""))) return;
+  } else if (!system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(from))) {
+    return;
+  }
   throw Error(ErrorCode::usage, At{target}, "the target '{}' is inside the {} '{}'; choose a folder outside of it",
               target, role, from);
 }
 
 bool is_merged(const ShardTarget& target) {
   const std::string path = target.path_of(formats::kManifestName);
-  return std::filesystem::exists(path) &&
-         formats::read_manifest(io::read_text_file(path), path).plan_hash == to_hex(target.plan().hash());
+  return target.files().exists(path) &&
+         formats::read_manifest(io::read_text(target.files(), path), path).plan_hash == to_hex(target.plan().hash());
 }
 
 std::optional<std::uint64_t> known_parts(const ShardTarget& target) {
@@ -44,11 +49,11 @@ std::optional<std::uint64_t> known_parts(const ShardTarget& target) {
   const auto consider = [&](const std::optional<Part>& part) {
     if (part) ++there[part->count];
   };
-  for (const io::Run& run : io::announced_runs(target.state_path(""))) {
+  const std::string state = target.state_path("");
+  for (const io::Run& run : target.files().is_local() ? io::announced_runs(state) : std::vector<io::Run>()) {
     if (run.plan == to_hex(target.plan().hash())) consider(parse_part_text(run.part));
   }
-  for (const auto& entry : std::filesystem::directory_iterator(target.state_path("")))
-    consider(parse_part_file_name(entry.path().filename()));
+  for (const std::string& name : target.files().names_in(state)) consider(parse_part_file_name(name));
   const auto share = [](const auto& division) {
     return static_cast<double>(division.second) / static_cast<double>(division.first);
   };

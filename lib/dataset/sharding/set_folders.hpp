@@ -11,9 +11,9 @@
 namespace shardkit::dataset {
 
 /// The folders below `folder` that a convert or reshard writes to, sorted: the sets of a split.
-std::vector<std::string> sets_below(const std::string& folder);
+std::vector<std::string> sets_below(io::OutputFiles& files, const std::string& folder);
 /// Throws Error{usage} if `target` is the folder `from` or inside it: the next run would read what this one writes.
-/// `role` is what the message calls `from`, such as "source". Both are local.
+/// `role` is what the message calls `from`, such as "source". Both may be addresses.
 void refuse_target_inside(const std::string& target, const std::string& from, std::string_view role);
 /// Whether the manifest of the target's plan, which is open, is there.
 bool is_merged(const ShardTarget& target);

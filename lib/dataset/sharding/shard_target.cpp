@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
@@ -22,10 +21,9 @@ namespace {
 
 constexpr const char* kDiscarding = "discard";  // in place of a plan
 
-/// Of a whole file.
-Hash128 file_hash(const std::string& path) {
+Hash128 hash_of(ByteSource& file) {
   Xxh3Stream hash;
-  io::FileSource(path).stream_all([&](Bytes piece) { hash.update(piece); });
+  file.stream_all([&](Bytes piece) { hash.update(piece); });
   return hash.digest();
 }
 
@@ -34,9 +32,9 @@ Error append_ended(const std::string& folder) {
                "another --append into '{}' ended while this command ran; run this command again", folder);
 }
 
-Hash128 plan_hash(const std::string& path) {
-  io::FileSource file(path);
-  return formats::PlanReader(file, path).hash();
+Hash128 plan_hash(io::OutputFiles& files, const std::string& path) {
+  const auto file = files.open(path);
+  return formats::PlanReader(*file, path).hash();
 }
 
 /// Where a plan that is added behind `before` begins.
@@ -46,9 +44,9 @@ formats::PlanStart start_behind(const formats::PlanReader& before) {
 
 /// The same for a plan in a file; empty if it is damaged. `whole`: also if only lines of its samples are damaged, which
 /// are read for that.
-std::optional<formats::PlanStart> start_if_intact(const std::string& path, bool whole) try {
-  io::FileSource file(path);
-  const formats::PlanReader plan(file, path);
+std::optional<formats::PlanStart> start_if_intact(io::OutputFiles& files, const std::string& path, bool whole) try {
+  const auto file = files.open(path);
+  const formats::PlanReader plan(*file, path);
   if (whole) plan.check_bytes();
   return start_behind(plan);
 } catch (const Error& error) {
@@ -58,23 +56,24 @@ std::optional<formats::PlanStart> start_if_intact(const std::string& path, bool 
 
 }  // namespace
 
-void append_skipped(const std::string& index_path, std::vector<formats::IndexSkip>& skipped) {
-  io::FileSource index(index_path);
+void append_skipped(io::OutputFiles& files, const std::string& index_path, std::vector<formats::IndexSkip>& skipped) {
+  const auto index = files.open(index_path);
   formats::ShardIndexVisitor visitor;
   visitor.skip = [&](formats::IndexSkip&& skip) { skipped.push_back(std::move(skip)); };
-  formats::read_shard_index(index, index_path, visitor);
+  formats::read_shard_index(*index, index_path, visitor);
 }
 
-ShardTarget::ShardTarget(io::FileSystem& files, std::string folder, bool dry_run)
+ShardTarget::ShardTarget(io::OutputFiles& files, std::string folder, bool dry_run)
     : files_(files), folder_(std::move(folder)), dry_run_(dry_run) {
-  while (std::filesystem::exists(state_path(formats::plan_name(number_ + 1)))) ++number_;
+  while (files_.exists(state_path(formats::plan_name(number_ + 1)))) ++number_;
 }
 
 void ShardTarget::prepare() {
   refuse_foreign();
   if (dry_run_) return;
-  is_new_ = !std::filesystem::exists(folder_);
+  is_new_ = !files_.exists(folder_);
   files_.create_directories(io::join_path(folder_, formats::kStateFolder));
+  if (!files_.is_local()) return;  // runs on other machines do no harm: their objects are compared
   io::remove_stale_temps(files_, folder_);
   io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
   run_ = std::make_unique<io::RunFile>(files_, io::join_path(folder_, formats::kStateFolder));
@@ -82,23 +81,23 @@ void ShardTarget::prepare() {
 
 void ShardTarget::remove_if_empty() {
   run_.reset();
+  if (!files_.is_local()) return;
   std::error_code not_empty;
   if (is_new_ && std::filesystem::remove(state_path(""), not_empty)) std::filesystem::remove(folder_, not_empty);
 }
 
 void ShardTarget::refuse_foreign() const {
-  if (number_ > 0 || has_plan() || !std::filesystem::exists(folder_)) return;
-  if (!std::filesystem::is_directory(folder_)) {
+  if (number_ > 0 || has_plan() || !files_.exists(folder_)) return;
+  if (files_.size_of(folder_)) {
     throw Error(ErrorCode::conflict, At{folder_}, "'{}' is not a folder; choose an empty folder", folder_);
   }
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename();
+  for (const std::string& name : files_.names_in(folder_)) {
     if (name.starts_with('.') || name == "lost+found") continue;
     if (const std::string plan =
-            io::join_path(entry.path(), io::join_path(formats::kStateFolder, formats::plan_name(0)));
-        std::filesystem::exists(plan)) {
-      io::FileSource file(plan);
-      const auto options = formats::PlanReader(file, plan).head().options;
+            io::join_path(path_of(name), io::join_path(formats::kStateFolder, formats::plan_name(0)));
+        files_.exists(plan)) {
+      const auto file = files_.open(plan);
+      const auto options = formats::PlanReader(*file, plan).head().options;
       const auto split = options.find("split");
       throw Error(ErrorCode::conflict, At{folder_},
                   "'{}' contains the set '{}' of an earlier run: {}choose an empty folder", folder_, name,
@@ -112,14 +111,16 @@ void ShardTarget::refuse_foreign() const {
 }
 
 void ShardTarget::adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity) {
-  dry_plan_ = std::make_unique<io::AtomicFile>(files_, std::filesystem::temp_directory_path() / "shardkit-plan");
+  static const auto local = io::posix_file_system();
+  dry_plan_ = std::make_unique<io::AtomicFile>(*local, std::filesystem::temp_directory_path() / "shardkit-plan");
   write(*dry_plan_);
   dry_plan_->flush();
+  plan_file_ = local->open(dry_plan_->temp_path());
   if (has_plan()) {
+    const auto planned = std::move(plan_file_);
     open_plan();
-    return compare_plan(dry_plan_->temp_path(), identity);
+    return compare_plan(*planned, dry_plan_->temp_path(), identity);
   }
-  plan_file_ = std::make_unique<io::FileSource>(dry_plan_->temp_path());
   plan_ = std::make_unique<formats::PlanReader>(*plan_file_, dry_plan_->temp_path());
 }
 
@@ -128,9 +129,9 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
   io::AtomicFile file(files_, plan_path());
   write(file);
   file.flush();
-  const Hash128 hash = plan_hash(file.temp_path());
+  const Hash128 hash = plan_hash(files_, file.temp_path());
   if (may_discard_) discard_unless(hash);
-  run_->follow(to_hex(hash));
+  announce(to_hex(hash));
   bool is_first = false;
   if (!has_plan()) {
     refuse_runs_besides(to_hex(hash));
@@ -138,7 +139,7 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
     is_first = file.commit_new();
   }
   open_plan();
-  if (!is_first) compare_plan(file.temp_path(), identity);
+  if (!is_first) compare_plan(*files_.open(file.temp_path()), file.temp_path(), identity);
   follow_plan();
   keep_earlier_manifest();
 }
@@ -152,13 +153,17 @@ bool ShardTarget::adopt_copy(const formats::PlanReader& given) {
 }
 
 void ShardTarget::follow_plan() {
-  run_->follow(to_hex(plan_->hash()));
+  announce(to_hex(plan_->hash()));
   // Others look in the same order, announcement first: of two that begin at once, at least one sees the other.
   refuse_superseded();
   refuse_runs_besides(to_hex(plan_->hash()));
-  if (std::filesystem::exists(plan_path()) && plan_hash(plan_path()) == plan_->hash()) return;
+  if (files_.exists(plan_path()) && plan_hash(files_, plan_path()) == plan_->hash()) return;
   throw Error(ErrorCode::in_use, At{folder_}, "the plan of '{}' was discarded meanwhile; run this command again",
               folder_);
+}
+
+void ShardTarget::announce(const std::string& plan) {
+  if (run_) run_->follow(plan);
 }
 
 void ShardTarget::announce_part(const Part& part) {
@@ -166,30 +171,35 @@ void ShardTarget::announce_part(const Part& part) {
 }
 
 std::optional<Division> ShardTarget::division() const {
-  if (!std::filesystem::exists(division_path())) return std::nullopt;
-  return parse_division(io::read_text_file(division_path()));
+  if (!files_.exists(division_path())) return std::nullopt;
+  return parse_division(io::read_text(files_, division_path()));
 }
 
 Division ShardTarget::record_division(const Division& division) {
   if (dry_run_) return this->division().value_or(division);
   io::AtomicFile file(files_, division_path());
   file.write(as_bytes(division_text(division)));
-  const bool is_damaged = std::filesystem::exists(division_path()) && !this->division();
+  const bool is_damaged = files_.exists(division_path()) && !this->division();
   if (is_damaged) file.commit();
   return is_damaged || file.commit_new() ? division : this->division().value_or(division);
 }
 
-std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
+std::vector<io::Run> ShardTarget::live_runs() const {
+  if (run_) return run_->others();
   const std::string state = state_path("");
-  std::vector<io::Run> runs =
-      run_ ? run_->others() : io::live_runs(state, io::lock_reach(state), system::system_clock().now());
+  return files_.is_local() ? io::live_runs(state, io::lock_reach(state), system::system_clock().now())
+                           : std::vector<io::Run>();
+}
+
+std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
+  std::vector<io::Run> runs = live_runs();
   if (runs.empty()) return runs;  // as nearly always: the plans need not be read
   std::set<std::string> here;
   bool is_known = true;  // what the runs of each plan announce
   for (std::uint64_t number = number_ - std::min<std::uint64_t>(number_, 1); number <= number_; ++number) {
     const std::string path = state_path(formats::plan_name(number));
-    if (!std::filesystem::exists(path)) continue;
-    const auto behind = start_if_intact(path, false);
+    if (!files_.exists(path)) continue;
+    const auto behind = start_if_intact(files_, path, false);
     if (behind) here.insert(to_hex(behind->plan));
     is_known = is_known && behind;
   }
@@ -213,10 +223,9 @@ void ShardTarget::refuse_runs_besides(const std::string& plan, const std::string
                               : "; run this command again when it has");
 }
 
-void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) const {
-  if (file_hash(plan_path()) == file_hash(path)) return;
-  io::FileSource file(path);
-  const formats::PlanReader now(file, path);
+void ShardTarget::compare_plan(ByteSource& other, const std::string& path, FileIdentity identity) const {
+  if (hash_of(*plan_file_) == hash_of(other)) return;
+  const formats::PlanReader now(other, path);
   if (plan_->head().start && !now.head().start && now.head().inputs.empty()) {
     throw Error(ErrorCode::conflict, At{folder_},
                 "'{}' has shards that convert --append added: run this command with --append", folder_);
@@ -252,8 +261,8 @@ void ShardTarget::compare_plan(const std::string& path, FileIdentity identity) c
 
 bool ShardTarget::is_finished(const formats::PlanReader& plan) const {
   const std::string manifest = path_of(formats::kManifestName);
-  return std::filesystem::exists(manifest) &&
-         formats::read_manifest(io::read_text_file(manifest), manifest).plan_hash == to_hex(plan.hash());
+  return files_.exists(manifest) &&
+         formats::read_manifest(io::read_text(files_, manifest), manifest).plan_hash == to_hex(plan.hash());
 }
 
 void ShardTarget::begin_append(bool discard) {
@@ -280,9 +289,7 @@ bool ShardTarget::open_for_append(bool discard) try {
   if (number_ > 0 && !is_finished(*plan_)) plan_->check_bytes();
   return true;
 } catch (const Error& error) {
-  const auto open = [&](std::uint64_t number) {
-    return std::make_unique<io::FileSource>(state_path(formats::plan_name(number)));
-  };
+  const auto open = [&](std::uint64_t number) { return files_.open(state_path(formats::plan_name(number))); };
   if (error.code() != ErrorCode::corrupt || error.path() != plan_path() || number_ == 0 ||
       !formats::is_append_unfinished(manifest_now().plan_hash, number_, open))
     throw;
@@ -300,14 +307,14 @@ bool ShardTarget::open_for_append(bool discard) try {
 
 ShardTarget::OpenedPlan ShardTarget::plan_before() const {
   const std::string path = earlier_plans().back();
-  auto file = std::make_unique<io::FileSource>(path);
+  auto file = files_.open(path);
   auto reader = std::make_unique<formats::PlanReader>(*file, path);
   return {std::move(file), std::move(reader)};
 }
 
 formats::Manifest ShardTarget::manifest_now() const {
   const std::string path = path_of(formats::kManifestName);
-  return formats::read_manifest(io::read_text_file(path), path);
+  return formats::read_manifest(io::read_text(files_, path), path);
 }
 
 void ShardTarget::cancel_append() {
@@ -321,9 +328,9 @@ void ShardTarget::cancel_append() {
 /// Removes what an unfinished --append made, unless its plan is `plan` by now.
 void ShardTarget::discard_unless(const Hash128& plan) {
   may_discard_ = false;
-  run_->follow(kDiscarding);
-  if (std::filesystem::exists(plan_path())) {  // else another run discards it too
-    const auto behind = start_if_intact(plan_path(), true);
+  announce(kDiscarding);
+  if (files_.exists(plan_path())) {  // else another run discards it too
+    const auto behind = start_if_intact(files_, plan_path(), true);
     if (!behind || !(behind->plan == plan)) {
       refuse_runs_besides({});
       if (manifest_now().plan_hash != to_hex(start_->plan)) throw append_ended(folder_);
@@ -331,7 +338,7 @@ void ShardTarget::discard_unless(const Hash128& plan) {
       has_discarded_ = true;
     }
   }
-  run_->follow({});
+  announce({});
 }
 
 /// Shards with a file here or in the state folder, numbered behind those of the plan before and below `end`. Found by
@@ -340,8 +347,7 @@ std::set<std::string> ShardTarget::added_shards(std::uint64_t end) const {
   const std::string prefix = plan_before().reader->head().name + "-";
   std::set<std::string> shards;
   for (const std::string& folder : {folder_, state_path("")}) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      const std::string name = entry.path().filename();
+    for (const std::string& name : files_.names_in(folder)) {
       if (!name.starts_with(prefix)) continue;
       const std::size_t dot = name.find('.', prefix.size());
       std::uint64_t number = 0;
@@ -364,9 +370,8 @@ void ShardTarget::remove_unpublished(std::uint64_t end) const {
     keep_bad_files(files_, folder_, shard, {});
     files_.remove(path_of(shard));
   }
-  for (const auto& part : std::vector<std::filesystem::directory_entry>(
-           std::filesystem::directory_iterator(state_path("")), std::filesystem::directory_iterator())) {
-    if (part.path().filename().string().starts_with("part-")) files_.remove(part.path());
+  for (const std::string& name : files_.names_in(state_path(""))) {
+    if (name.starts_with("part-")) files_.remove(state_path(name));
   }
   files_.remove(division_path());
   files_.remove(earlier_manifest_path());
@@ -377,7 +382,7 @@ void ShardTarget::remove_unpublished(std::uint64_t end) const {
 }
 
 void ShardTarget::refuse_superseded() const {
-  if (!std::filesystem::exists(state_path(formats::plan_name(number_ + 1)))) return;
+  if (!files_.exists(state_path(formats::plan_name(number_ + 1)))) return;
   throw Error(ErrorCode::in_use, At{folder_},
               "convert --append added to '{}' while this command ran; run it again with --append", folder_);
 }
@@ -394,22 +399,21 @@ std::string ShardTarget::earlier_manifest_path() const {
 
 /// A copy, because --append publishes a manifest in its place. One that was damaged meanwhile is written again.
 void ShardTarget::keep_earlier_manifest() const {
-  if (!start_ || !std::filesystem::exists(path_of(formats::kManifestName)) ||
-      manifest_now().plan_hash != to_hex(start_->plan))
+  if (!start_ || !files_.exists(path_of(formats::kManifestName)) || manifest_now().plan_hash != to_hex(start_->plan))
     return;
   const std::string copy = earlier_manifest_path();
-  const std::string text = io::read_text_file(path_of(formats::kManifestName));
-  if (!std::filesystem::exists(copy) || io::read_text_file(copy) != text) io::publish(files_, copy, as_bytes(text));
+  const std::string text = io::read_text(files_, path_of(formats::kManifestName));
+  if (!files_.exists(copy) || io::read_text(files_, copy) != text) io::publish(files_, copy, as_bytes(text));
 }
 
 std::optional<formats::Manifest> ShardTarget::earlier_manifest() const {
   if (!start_) return std::nullopt;
-  if (std::filesystem::exists(path_of(formats::kManifestName))) {
+  if (files_.exists(path_of(formats::kManifestName))) {
     formats::Manifest now = manifest_now();
     if (now.plan_hash == to_hex(start_->plan)) return now;  // until --append publishes another one
   }
   const std::string path = earlier_manifest_path();
-  return formats::read_manifest(io::read_text_file(path), path);
+  return formats::read_manifest(io::read_text(files_, path), path);
 }
 
 void ShardTarget::require_earlier_shards(bool recheck) const {
@@ -417,22 +421,17 @@ void ShardTarget::require_earlier_shards(bool recheck) const {
   if (!earlier) return;
   for (const formats::ManifestShard& shard : earlier->shards) {
     const std::string path = path_of(shard.name);
-    std::error_code error;
-    const bool is_there = std::filesystem::exists(path, error);
-    if (is_there && std::filesystem::file_size(path, error) == shard.bytes &&
-        (!recheck || file_hash(path) == shard.xxh3_128)) {
-      continue;
-    }
-    throw Error(is_there ? ErrorCode::corrupt : ErrorCode::not_found, At{path},
+    const std::optional<std::uint64_t> size = files_.size_of(path);
+    if (size == shard.bytes && (!recheck || hash_of(*files_.open(path)) == shard.xxh3_128)) continue;
+    throw Error(size ? ErrorCode::corrupt : ErrorCode::not_found, At{path},
                 "shard '{}' of the set is {}; repair the set first: `shardctl verify {}` lists what is wrong", path,
-                is_there ? "damaged" : "missing", shell_word(folder_));
+                size ? "damaged" : "missing", shell_word(folder_));
   }
 }
 
 void ShardTarget::refuse_other_options(formats::PlanHead head) const {
   if (!start_) return;
-  io::FileSource file(earlier_plans().back());
-  formats::PlanHead before = formats::PlanReader(file, earlier_plans().back()).head();
+  formats::PlanHead before = plan_before().reader->head();
   for (formats::PlanHead* plan : {&before, &head})
     plan->options.erase("source_folder");  // where the files are tells it
   const std::string difference = option_difference(before, head);
@@ -449,10 +448,10 @@ formats::Manifest ShardTarget::whole_manifest(const std::optional<formats::Manif
   return whole;
 }
 
-bool ShardTarget::has_plan() const { return !may_discard_ && std::filesystem::exists(plan_path()); }
+bool ShardTarget::has_plan() const { return !may_discard_ && files_.exists(plan_path()); }
 
 void ShardTarget::open_plan() {
-  plan_file_ = std::make_unique<io::FileSource>(plan_path());
+  plan_file_ = files_.open(plan_path());
   plan_ = std::make_unique<formats::PlanReader>(*plan_file_, plan_path());
   start_ = plan_->head().start;
 }
@@ -460,13 +459,12 @@ void ShardTarget::open_plan() {
 std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bool recheck) const {
   const std::string name = plan_->shard_name(shard);
   const std::string index_path = io::join_path(folder_, formats::shard_index_path(name));
-  struct stat info {};
-  if (::stat(index_path.c_str(), &info) != 0) return std::nullopt;
+  if (!files_.exists(index_path)) return std::nullopt;
   formats::ShardSummary summary;
   try {
-    io::FileSource index(index_path);
+    const auto index = files_.open(index_path);
     summary =
-        recheck ? formats::read_shard_index(index, index_path, {}) : formats::read_shard_summary(index, index_path);
+        recheck ? formats::read_shard_index(*index, index_path, {}) : formats::read_shard_summary(*index, index_path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::corrupt) return std::nullopt;  // written again
     throw;
@@ -474,21 +472,18 @@ std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bo
   if (summary.plan != to_hex(plan_->hash()) || summary.name != name) return std::nullopt;
   if (summary.samples == 0) return summary;
   const std::string path = path_of(name);
-  if (::stat(path.c_str(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != summary.bytes)
-    return std::nullopt;
-  if (recheck && !(file_hash(path) == summary.xxh3_128)) return std::nullopt;
+  if (files_.size_of(path) != summary.bytes) return std::nullopt;
+  if (recheck && !(hash_of(*files_.open(path)) == summary.xxh3_128)) return std::nullopt;
   return summary;
 }
 
 void ShardTarget::reopen(std::size_t shard) {
   const std::string name = plan_->shard_name(shard);
   const std::string manifest = path_of(formats::kManifestName);
-  if (start_) io::publish(files_, manifest, as_bytes(io::read_text_file(earlier_manifest_path())));
+  if (start_) io::publish(files_, manifest, as_bytes(io::read_text(files_, earlier_manifest_path())));
   std::vector<std::string> stale = {path_of(name), io::join_path(folder_, formats::shard_index_path(name))};
   if (!start_) stale.push_back(manifest);
-  for (const std::string& path : stale) {
-    if (std::filesystem::exists(path)) files_.remove(path);
-  }
+  for (const std::string& path : stale) files_.remove(path);
   files_.sync_directory(folder_);
   files_.sync_directory(state_path(""));
 }
@@ -527,7 +522,7 @@ formats::Manifest ShardTarget::manifest_of(const std::vector<std::optional<forma
   for (const std::optional<formats::ShardSummary>& shard : shards) {
     if (shard->skipped > 0) {
       shorter.insert(shard->name);
-      append_skipped(io::join_path(folder_, formats::shard_index_path(shard->name)), skipped);
+      append_skipped(files_, io::join_path(folder_, formats::shard_index_path(shard->name)), skipped);
     }
     if (shard->samples == 0) continue;
     manifest.shards.push_back(*shard);

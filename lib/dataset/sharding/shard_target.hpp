@@ -23,12 +23,13 @@ namespace shardkit::dataset {
 /// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
 /// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_name()).
 /// The last plan is current: all calls are about its shards. Runs that write to the folder announce themselves
-/// (io::RunFile): those of one plan work together, another plan has to wait until they have ended.
+/// (io::RunFile): those of one plan work together, another plan has to wait until they have ended. In a bucket nothing
+/// shows runs; each object is written whole, and never replaced by other bytes.
 class ShardTarget {
  public:
   /// `dry_run`: nothing is written to the folder; during the lifetime of this object the plan is in the system's
   /// temporary folder.
-  ShardTarget(io::FileSystem& files, std::string folder, bool dry_run = false);
+  ShardTarget(io::OutputFiles& files, std::string folder, bool dry_run = false);
 
   /// Makes the folder and announces this run, except in a dry run; throws like refuse_foreign().
   void prepare();
@@ -52,6 +53,9 @@ class ShardTarget {
   void require_run() const {
     if (run_) run_->require();
   }
+
+  /// Runs that write to the folder, but for this one; none for a bucket, where nothing shows them.
+  std::vector<io::Run> live_runs() const;
 
   /// Announces the part that this run writes. After prepare(); nothing in a dry run.
   void announce_part(const Part& part);
@@ -105,6 +109,7 @@ class ShardTarget {
   formats::Manifest manifest_of(const std::vector<std::optional<formats::ShardSummary>>& shards,
                                 std::vector<formats::IndexSkip>& skipped) const;
 
+  io::OutputFiles& files() const { return files_; }
   const std::string& folder() const { return folder_; }
   std::string path_of(const std::string& name) const { return io::join_path(folder_, name); }
   std::string state_path(std::string_view name) const {
@@ -121,7 +126,9 @@ class ShardTarget {
   std::string earlier_manifest_path() const;
   void keep_earlier_manifest() const;
   void adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity);
-  void compare_plan(const std::string& path, FileIdentity identity) const;
+  /// `other` is the plan at `path`, which messages name.
+  void compare_plan(ByteSource& other, const std::string& path, FileIdentity identity) const;
+  void announce(const std::string& plan);
   /// The live runs of others that follow another plan than `plan`, which is or was current, or discard one.
   std::vector<io::Run> runs_besides(const std::string& plan) const;
   void refuse_runs_besides(const std::string& plan, const std::string& why = {}) const;
@@ -131,13 +138,13 @@ class ShardTarget {
   std::set<std::string> added_shards(std::uint64_t end) const;
   bool open_for_append(bool discard);
   struct OpenedPlan {
-    std::unique_ptr<io::FileSource> file;
+    std::unique_ptr<ByteSource> file;
     std::unique_ptr<formats::PlanReader> reader;
   };
   OpenedPlan plan_before() const;
   formats::Manifest manifest_now() const;
 
-  io::FileSystem& files_;
+  io::OutputFiles& files_;
   std::string folder_;
   bool dry_run_ = false;
   bool is_new_ = false;       ///< made by prepare()
@@ -147,11 +154,11 @@ class ShardTarget {
   std::unique_ptr<io::RunFile> run_;
   std::optional<formats::PlanStart> start_;
   std::unique_ptr<io::AtomicFile> dry_plan_;  // never committed
-  std::unique_ptr<io::FileSource> plan_file_;
+  std::unique_ptr<ByteSource> plan_file_;
   std::unique_ptr<formats::PlanReader> plan_;
 };
 
 /// Adds the files that a shard left out, as its index lists them.
-void append_skipped(const std::string& index_path, std::vector<formats::IndexSkip>& skipped);
+void append_skipped(io::OutputFiles& files, const std::string& index_path, std::vector<formats::IndexSkip>& skipped);
 
 }  // namespace shardkit::dataset

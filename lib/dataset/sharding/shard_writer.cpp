@@ -28,6 +28,7 @@ constexpr std::uint64_t kMemory = 96U * 1024U * 1024U;
 constexpr std::size_t kSmallestChunk = 64U * 1024U;
 constexpr std::size_t kLargestChunk = 1024U * 1024U;
 constexpr unsigned kFewestInFlight = 8;
+constexpr unsigned kPublishers = 4;          // to a bucket, where each object takes several requests
 constexpr unsigned kDescriptorsPerRead = 2;  // the file, and the wait meter's
 
 std::int64_t since(std::chrono::steady_clock::time_point start) {
@@ -59,7 +60,7 @@ struct Chunk {
 class ShardWriter {
  public:
   /// `setup.target` contains the shards and has a .shardkit folder. Buffers of written chunks return to `pool`.
-  ShardWriter(io::FileSystem& files, const WriteRequest& setup, std::size_t number, BufferPool& pool)
+  ShardWriter(io::OutputFiles& files, const WriteRequest& setup, std::size_t number, BufferPool& pool)
       : files_(files),
         folder_(setup.target),
         shard_(setup.plan.shard_name(number)),
@@ -91,6 +92,8 @@ class ShardWriter {
       lock.lock();
       is_complete = --storing_ == 0 && has_ended_;
     }
+    lock.unlock();
+    if (is_complete && !open_) tar_.end();
     return is_complete;
   }
 
@@ -138,7 +141,7 @@ class ShardWriter {
     return tar_.append(memory, chunk.begin, chunk.used);
   }
 
-  io::FileSystem& files_;
+  io::OutputFiles& files_;
   const std::string folder_;
   const std::string shard_;
   BufferPool& pool_;
@@ -163,17 +166,19 @@ class ShardWriter {
 /// One call of write_shards().
 class WriterPool {
  public:
-  WriterPool(const WriteRequest& setup, io::FileSystem& files, Context& ctx)
-      : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(16) {}
+  WriterPool(const WriteRequest& setup, io::OutputFiles& files, Context& ctx)
+      : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(files.is_local() ? 16 : kPublishers) {}
 
   WriteResult run(const std::vector<std::size_t>& shards) {
     todo_ = shards;
     summaries_.resize(shards.size());
     sync::TaskGroup publisher(ctx_.stop_token());
-    sync::LatencyPool workers({setup_.cores, kFewestInFlight, system::most_reads_in_flight(kDescriptorsPerRead)},
+    const unsigned fewest = files_.is_local() ? kFewestInFlight : 2 * kFewestInFlight;  // half of them send
+    sync::LatencyPool workers({setup_.cores, fewest, system::most_reads_in_flight(kDescriptorsPerRead)},
                               publisher.stop_token());
     workers_ = &workers;
-    publisher.spawn([this](const std::stop_token& stop) { publish_finished(stop); });
+    for (unsigned i = 0; i < (files_.is_local() ? 1 : kPublishers); ++i)
+      publisher.spawn([this](const std::stop_token& stop) { publish_finished(stop); });
     workers.run([this](sync::WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
     finished_.close();
     publisher.wait();
@@ -197,7 +202,7 @@ class WriterPool {
  private:
   /// A shard that is being dealt out and written.
   struct OpenShard {
-    OpenShard(io::FileSystem& files, const WriteRequest& setup, std::size_t shard, std::size_t position,
+    OpenShard(io::OutputFiles& files, const WriteRequest& setup, std::size_t shard, std::size_t position,
               BufferPool& pool)
         : number(position), samples(setup.source.open(shard)), writer(files, setup, shard, pool), next(samples()) {}
 
@@ -236,6 +241,7 @@ class WriterPool {
     while (open_.size() < wanted_open && open_next()) {
     }
     if (open_.empty()) return std::nullopt;
+    files_.wait_for_memory(stop);
     turn_ = (turn_ + 1) % open_.size();
     Claim claim{open_[turn_], open_[turn_]->chunks++, {}, {}};
     OpenShard& shard = *claim.shard;
@@ -315,13 +321,14 @@ class WriterPool {
       const auto start = std::chrono::steady_clock::now();
       if (setup_.before_publishing) setup_.before_publishing();
       ShardWriter& writer = (*shard)->writer;
-      const std::optional<formats::ShardSummary>& summary = summaries_[(*shard)->number] =
-          writer.publish(setup_.source.corrected(todo_[(*shard)->number]));
+      std::optional<formats::ShardSummary> summary = writer.publish(setup_.source.corrected(todo_[(*shard)->number]));
+      const std::scoped_lock lock(published_mutex_);
       for (const BadFile& file : writer.bad()) note_open(file);
       if (summary) {
         ++published_;
         published_bytes_ += summary->bytes - std::min<std::uint64_t>(summary->bytes, formats::kTarEnd);
       }
+      summaries_[(*shard)->number] = std::move(summary);
       sync_ns_ += since(start);
     }
   }
@@ -332,7 +339,7 @@ class WriterPool {
   }
 
   const WriteRequest& setup_;
-  io::FileSystem& files_;
+  io::OutputFiles& files_;
   Context& ctx_;
   BufferPool pool_;
   sync::LatencyPool* workers_ = nullptr;
@@ -344,12 +351,13 @@ class WriterPool {
   std::vector<std::shared_ptr<OpenShard>> open_;
   std::size_t turn_ = 0;
 
-  std::vector<std::optional<formats::ShardSummary>> summaries_;  ///< the publisher's
-  std::size_t published_ = 0;                                    ///< the publisher's
-  std::uint64_t published_bytes_ = 0;                            ///< the publisher's: of their samples
-  std::uint64_t open_files_ = 0;                                 ///< the publisher's
-  std::uint64_t gone_files_ = 0;                                 ///< the publisher's
-  std::vector<BadFile> bad_;                                     ///< the publisher's
+  std::mutex published_mutex_;  ///< guards the members below: what was published
+  std::vector<std::optional<formats::ShardSummary>> summaries_;
+  std::size_t published_ = 0;
+  std::uint64_t published_bytes_ = 0;  ///< of their samples
+  std::uint64_t open_files_ = 0;
+  std::uint64_t gone_files_ = 0;
+  std::vector<BadFile> bad_;
 
   std::atomic<std::uint64_t> bad_samples_{0};
   std::atomic<std::int64_t> write_ns_{0};
@@ -375,7 +383,7 @@ formats::IndexMember SampleSource::finish_member(MutableBytes room, std::uint64_
   return {extension, begin, size, xxh3_64(room.subspan(begin, size))};
 }
 
-WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
+WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::OutputFiles& files,
                          Context& ctx) {
   WriterPool job(setup, files, ctx);
   try {

@@ -103,7 +103,7 @@ struct WriteResult {
 /// written to the disk from there (io::LargeFile); a publisher thread syncs and renames finished shards meanwhile. If
 /// the source is slow, many reads are in flight (LatencyPool); a few shards are open at a time, and buffers stay within
 /// 96 MiB.
-WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::FileSystem& files,
+WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::OutputFiles& files,
                          Context& ctx);
 
 }  // namespace shardkit::dataset

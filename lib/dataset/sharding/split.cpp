@@ -3,25 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
-#include <numeric>
 #include <ranges>
 #include <regex>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "catalog/image_folder.hpp"
-#include "catalog/image_table.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
-#include "core/hash.hpp"
-#include "core/json.hpp"
 #include "core/prng.hpp"
 #include "core/text.hpp"
-#include "dataset/sharding/scanned_source.hpp"
 #include "formats/portable_name.hpp"
 
 namespace shardkit::dataset {
@@ -243,76 +235,6 @@ void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
     ctx.warn("class_without_sample", "'{}' has no sample of {} of the {} classes: {}", rule.shares[i].name,
              divided.labels_absent[i].size(), divided.classes, named(divided.labels_absent[i]));
   }
-}
-
-namespace {
-
-/// The group of an image whose cell is empty: its own. No value of a table contains a zero byte.
-std::string alone(std::string_view path) { return std::string(1, '\0').append(path); }
-
-/// --group-by column:NAME: the table's value for each image.
-SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
-                            Context& ctx) {
-  const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
-  if (table.empty()) {
-    throw usage_error("--group-by column:{} needs --list or --metadata", column);
-  }
-  const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
-                                                        options.images.path_column, source.images, ctx);
-  rows->table().require_column(column, "--group-by");
-  return [rows, column](std::string_view, std::string_view path) {
-    std::optional<std::string> group;
-    for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
-      const nlohmann::ordered_json row = rows->fields(path, position);
-      const auto cell = row.find(column);
-      if (cell == row.end()) break;
-      const std::string text = cell->is_null() || *cell == "" ? std::string() : json_text(*cell);
-      if (group.value_or(text) != text) {
-        throw usage_error("--group-by: '{}' has several values of '{}' for '{}', another one in line {}",
-                          rows->table().file(), column, path, position.line);
-      }
-      group = text;
-    }
-    if (group && group->empty()) return alone(path);
-    if (group) return *group;
-    throw usage_error("--group-by: '{}' has no '{}' for '{}'", rows->table().file(), column, path);
-  };
-}
-
-}  // namespace
-
-void find_groups(ScannedSource& source, const ShardingOptions& options, const SplitRule& rule, Context& ctx) {
-  const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
-  if (!group) return;
-  for (const catalog::ScannedClass& owner : source.scan.classes) {
-    std::vector<std::uint64_t>& groups = source.groups.emplace_back();
-    groups.reserve(owner.files.size());
-    for (const catalog::ScannedFile& file : owner.files) {
-      const std::string key = catalog::image_key(source.scan, owner, file);
-      groups.push_back(xxh3_64(as_bytes(group(key, owner.path_of(file)))));
-    }
-    ctx.throw_if_stopped();
-  }
-}
-
-DividedSamples split_source(const ScannedSource& source, const SplitRule& rule,
-                            const std::function<std::optional<std::size_t>(std::uint64_t group)>& known, Context& ctx) {
-  std::vector<SplitFacts> facts;
-  facts.reserve(source.scan.images());
-  for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
-    const catalog::ScannedClass& owner = source.scan.classes[c];
-    for (std::size_t f = 0; f < owner.files.size(); ++f) {
-      const std::uint64_t group = source.groups.empty()
-                                      ? xxh3_64(as_bytes(catalog::image_key(source.scan, owner, owner.files[f])))
-                                      : source.groups[c][f];
-      facts.push_back({group, source.labels[c], known(group)});
-    }
-    ctx.throw_if_stopped();
-  }
-  SampleOrder order(facts.size());
-  std::iota(order.begin(), order.end(), 0U);
-  return split_samples(
-      order, rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
 }
 
 }  // namespace shardkit::dataset

@@ -32,7 +32,7 @@ std::optional<Ranks> parse_ranks(const std::optional<std::string>& rank, std::op
 
 struct RankShards {
   std::vector<std::size_t> shards;  ///< their numbers in the set, ascending
-  std::vector<Warning> warnings;    ///< settings with which the loader reads only these shards
+  std::vector<Finding> warnings;    ///< settings with which the loader reads only these shards
 };
 
 /// The shards whose samples these ranks read, in every epoch, of `shards` in the order in which the loader gets them.

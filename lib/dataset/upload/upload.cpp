@@ -16,7 +16,7 @@
 #include "catalog/object_set.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "dataset/upload/upload_record.hpp"
+#include "dataset/bucket/object_upload.hpp"
 #include "formats/manifest.hpp"
 #include "io/object_writer.hpp"
 #include "net/url.hpp"
@@ -29,20 +29,11 @@ using File = staging::StageFile;
 
 constexpr std::uint64_t kUploadMemory = 256ULL << 20U;
 constexpr std::uint64_t kUsualPart = 32ULL << 20U;
-constexpr std::uint64_t kPartUnit = 1ULL << 20U;
-constexpr std::uint64_t kMostParts = 10'000;  // of S3
-constexpr std::size_t kLongestKey = 1024;     // of S3, in bytes
 constexpr std::uint64_t kMostWorkers = 32;
-constexpr std::uint64_t kLongestRecord = 1ULL << 20U;
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 constexpr unsigned kMostUploads = 4;  // of one object, each begun because the store lost the last one
 
 std::uint64_t blocks_of(std::uint64_t size, std::uint64_t block) { return (size + block - 1) / block; }
-
-/// The smallest parts, in whole MiB, of which a file has no more than kMostParts.
-std::uint64_t least_part_bytes(std::uint64_t size) {
-  return blocks_of(blocks_of(size, kMostParts), kPartUnit) * kPartUnit;
-}
 
 /// The part size of a file: as asked for, or the usual one, larger for a file that would have too many parts.
 std::uint64_t part_bytes(const UploadOptions& options, std::uint64_t size) {
@@ -52,9 +43,9 @@ std::uint64_t part_bytes(const UploadOptions& options, std::uint64_t size) {
 /// A file that is written in parts. Blocks are read in order, so that one pass hashes it, and sent in any order.
 struct PartedFile {
   const File& file;
-  io::ObjectWriter writer;
-  const std::uint64_t block_bytes;
-  unsigned uploads = 1;                                                        ///< of this object so far
+  ObjectUpload upload;
+  unsigned uploads = 1;  ///< of this object so far
+  const std::uint64_t block_bytes = upload.part_bytes();
   std::atomic<std::uint64_t> left = blocks_of(file.object.size, block_bytes);  ///< blocks that are not written yet
   std::mutex mutex = {};
   std::uint64_t read = 0;  ///< blocks
@@ -124,7 +115,7 @@ class UploadJob {
     send(indexes_);
     for (const staging::ManifestSet& set : set_.sets()) check_complete(set);
     send(manifests_);
-    remove_record(formats::kUploadRecord, stop);
+    forget(formats::kUploadRecord, stop);
     result_.bytes_sent = sent_;
     result_.bytes_reused = result_.bytes - std::min<std::uint64_t>(sent_, result_.bytes);
     result_.verified_by = fmt::format("{}", fmt::join(verified_by_, ", "));
@@ -158,11 +149,7 @@ class UploadJob {
     for_each_file([&](const File& file) {
       const auto& [name, size, version, checksum] = file.object;
       const bool is_large = size > part_bytes(options_, size);
-      const std::string address = store_.address_of(is_large ? parts_record_name(name) : name);
-      if (net::parse_s3_location(address).key.size() > kLongestKey) {
-        throw Error(ErrorCode::usage, At{name}, "'{}': its key would be longer than 1024 bytes; use a shorter prefix",
-                    store_.address_of(name));
-      }
+      require_key_fits(store_, is_large ? parts_record_name(name) : name);
       if (blocks_of(size, part_bytes(options_, size)) > kMostParts) {
         throw Error(ErrorCode::usage, At{name},
                     "--part-size {} is too small for '{}': it would need more than 10,000 "
@@ -180,7 +167,7 @@ class UploadJob {
     ctx_.progress().start("look at the target");
     for (io::ObjectInfo& object : store_.list()) at_target_.emplace(object.name, std::move(object));
     if (const auto found = at_target_.find(formats::kUploadRecord); found != at_target_.end() && !record_.set.empty()) {
-      const auto other = read_upload_record(record_text(found->second, ctx_.stop_token()));
+      const auto other = read_upload_record(record_text(store_, found->second, ctx_.stop_token()));
       if (other && !other->set.empty() && other->set != record_.set) {
         throw Error(ErrorCode::conflict, At{store_.location()},
                     "an upload of another set into '{}' has not finished: finish it, or use another prefix",
@@ -198,14 +185,6 @@ class UploadJob {
       const auto found = at_target_.find(file.object.name);
       if (found != at_target_.end() && found->second.size != file.object.size) refuse_other(file);
     });
-  }
-
-  /// A record that was listed; empty if another upload has removed or replaced it since.
-  std::string record_text(const io::ObjectInfo& record, const std::stop_token& stop) try {
-    return io::fetch_text(store_, record, kLongestRecord, stop);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::io) throw;
-    return {};
   }
 
   [[noreturn]] void refuse_other(const File& file) const {
@@ -246,12 +225,12 @@ class UploadJob {
     if (at_target_.contains(file.object.name) && settle(file, buffer, stop)) {
       if (const auto earlier = earlier_record(file, stop)) {
         store_.abandon({file.object.name, earlier->upload_id}, stop);
-        remove_record(parts_record_name(file.object.name), stop);
+        forget(parts_record_name(file.object.name), stop);
       }
       return;
     }
     if (file.object.size > part_bytes(options_, file.object.size)) {
-      queue.add(begin_large(file, stop));
+      queue.add(open_large(file, earlier_record(file, stop), 1, stop));
     } else {
       send_small(file, buffer, stop);
     }
@@ -321,31 +300,17 @@ class UploadJob {
   std::optional<PartsRecord> earlier_record(const File& file, const std::stop_token& stop) {
     const auto found = at_target_.find(parts_record_name(file.object.name));
     if (found == at_target_.end()) return std::nullopt;
-    return read_parts_record(record_text(found->second, stop));
+    return read_parts_record(record_text(store_, found->second, stop));
   }
 
-  std::shared_ptr<PartedFile> begin_large(const File& file, const std::stop_token& stop) {
-    PartsRecord record{"", file.object.size, part_bytes(options_, file.object.size), checks_.part};
-    const auto earlier = earlier_record(file, stop);
-    if (earlier && earlier->fits(record)) {
-      record = *earlier;
-    } else if (earlier) {
-      store_.abandon({file.object.name, earlier->upload_id}, stop);
-    }
-    return open_large(file, std::move(record), 1, stop);
+  PartsRecord shape_of(const File& file) const {
+    return {"", file.object.size, part_bytes(options_, file.object.size), checks_.part};
   }
 
-  std::shared_ptr<PartedFile> open_large(const File& file, PartsRecord record, unsigned uploads,
+  std::shared_ptr<PartedFile> open_large(const File& file, const std::optional<PartsRecord>& earlier, unsigned uploads,
                                          const std::stop_token& stop) {
-    const bool is_new = record.upload_id.empty();
-    auto large = std::shared_ptr<PartedFile>(new PartedFile{
-        file, io::ObjectWriter(store_, file.object.name, checks_, record.upload_id, stop), record.part_bytes, uploads});
-    if (!is_new) return large;
-    record.upload_id = large->writer.upload().id;
-    const std::string text = to_text(record);
-    store_.put(parts_record_name(file.object.name), as_bytes(text), io::proof_of(as_bytes(text), checks_), true,
-               {});  // also after a stop
-    return large;
+    return std::shared_ptr<PartedFile>(
+        new PartedFile{file, {store_, file.object.name, checks_, shape_of(file), earlier, stop}, uploads});
   }
 
   void send_block(UploadQueue& queue, const std::shared_ptr<PartedFile>& large, MutableBytes buffer,
@@ -360,7 +325,7 @@ class UploadJob {
       large->hash.update(block);
       ++large->read;
     }
-    const bool is_sent = large->writer.write(index, block, stop);
+    const bool is_sent = large->upload.writer().write(index, block, stop);
     if (is_sent) sent_ += block.size();
     ctx_.progress().bytes += block.size();
     if (--large->left == 0) finish(queue, large, buffer, stop);
@@ -373,22 +338,21 @@ class UploadJob {
     try {
       check_hash(file, large->hash);
     } catch (const Error&) {
-      large->writer.abandon(stop);
-      remove_record(parts_record_name(file.object.name), stop);
+      large->upload.writer().abandon(stop);
+      forget(parts_record_name(file.object.name), stop);
       throw;
     }
-    const io::Written written = large->writer.finish(stop);
+    const io::Written written = large->upload.writer().finish(stop);
     if (written == io::Written::done) {
       note_verified(checks_.part);
       ++ctx_.progress().items;
     } else if (!settle(file, buffer, stop)) {
       if (large->uploads == kMostUploads) throw_lost(file);
-      const PartsRecord record{"", file.object.size, large->block_bytes, checks_.part};
-      return queue.add(open_large(file, record, large->uploads + 1, stop));
+      return queue.add(open_large(file, std::nullopt, large->uploads + 1, stop));
     } else {
-      large->writer.abandon(stop);
+      large->upload.writer().abandon(stop);
     }
-    remove_record(parts_record_name(file.object.name), stop);
+    forget(parts_record_name(file.object.name), stop);
   }
 
   [[noreturn]] void throw_lost(const File& file) const {
@@ -397,14 +361,12 @@ class UploadJob {
                 "'{}': other writes of this object ran at the same time; run the same command again", address);
   }
 
-  void remove_record(const std::string& name, const std::stop_token& stop) try {
-    store_.remove(name, stop);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::denied) throw;
+  void forget(const std::string& name, const std::stop_token& stop) {
+    if (remove_record(store_, name, stop)) return;
     ctx_.warn("record_kept",
-              "{}: the upload has finished, but its record stays; without a manifest, other verbs call "
-              "it unfinished",
-              error.what());
+              "'{}' may not be deleted: the upload has finished, but its record stays; without a manifest, other verbs "
+              "call it unfinished",
+              store_.address_of(name));
   }
 
   void note_done(const File& file, std::uint64_t sent) {

@@ -2,8 +2,8 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "dataset/bucket/upload_record.hpp"
 #include "dataset/upload/upload.hpp"
-#include "dataset/upload/upload_record.hpp"
 #include "formats/manifest.hpp"
 #include "system/clock.hpp"
 

@@ -12,7 +12,6 @@
 #include "formats/plan_file.hpp"
 #include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"
-#include "system/limits.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -328,54 +327,6 @@ void SetChecker::compare_indexes() {
       log_.add(ProblemCode::foreign_index, error.offset(), "", error.what());
     }
   }
-}
-
-void VerifyOptions::describe(FieldList& v) {
-  v.field(catalog::kShardsOperand, shards);
-  v.topic("Checks");
-  v.field({"depth",
-           "what to check: headers and samples; also every byte; or also every image. auto checks every byte if there "
-           "are checksums"},
-          depth);
-  v.topic("Comparison with the source");
-  v.field({"against",
-           "compare every byte and label with the source of the shards, and report what is missing, extra or "
-           "different: an ImageFolder tree, local or at an s3:// URL, or the images of --list",
-           Role::input_file, "SRC"},
-          against);
-  images.describe(v);
-  v.topic("Checks");
-  v.field({"strict", "count warnings as findings"}, strict);
-  v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
-  access.describe(v);
-}
-
-void VerifyResult::describe(FieldList& v) {
-  v.field({"verdict", "verdict in one line"}, verdict);
-  v.field({"depth", "depth of the check"}, depth);
-  v.field({"checked", "the same in words"}, checked);
-  v.field({"shards", Unit::count, "shards read"}, shards);
-  v.field({"staged_parts", "the parts of the set that were staged to this folder; empty: all of it"}, staged_parts);
-  v.field({"samples", Unit::count, "samples found in them"}, samples);
-  v.field({"members", Unit::count, "tar members found in them"}, members);
-  v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
-  v.field({"images", Unit::count, "images checked, with --depth decode"}, images);
-  v.field({"images_not_decoded", Unit::count, "images among them with other formats than JPEG, PNG and WebP"},
-          images_not_decoded);
-  v.field({"classes", "the labels found"}, classes);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
-  v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
-  v.field({"errors", Unit::count, "problems by which readers lose or confuse data"}, errors);
-  v.field({"warnings", Unit::count, "problems that affect only some readers"}, warnings);
-  v.field({"problems", "problems; repetitions within a shard are one line; at most 10,000 lines"}, problems);
-  v.field({"remedies", "commands that repair what can be repaired"}, remedies);
-}
-
-void VerifyClasses::describe(FieldList& v) {
-  v.field({"count", Unit::count, "number of labels with samples"}, count);
-  v.field({"largest_label", "largest label"}, largest_label);
-  v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);
-  v.field({"most_samples", Unit::count, "samples of the largest class"}, most_samples);
 }
 
 }  // namespace shardkit::dataset

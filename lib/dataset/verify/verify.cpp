@@ -19,9 +19,9 @@
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/image_fault.hpp"
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/verify/image_check.hpp"
-#include "dataset/verify/image_ends.hpp"
 #include "dataset/verify/set_checker.hpp"
 #include "dataset/verify/source_check.hpp"
 #include "sync/task_group.hpp"
@@ -40,6 +40,50 @@ constexpr std::string_view kRunAgain =
 constexpr std::array kEndsFaults{ProblemCode::image_truncated,      ProblemCode::image_no_end,
                                  ProblemCode::image_data_after_end, ProblemCode::image_corrupt,
                                  ProblemCode::image_not_an_image,   ProblemCode::image_other_format};
+
+/// Looks at the first and last bytes of a shard's images while the thread that reads it hashes them: what `convert
+/// --validate magic` does with its files. Decodes only JPEGs without an end marker.
+class ImageEnds final : public MemberWatcher {
+ public:
+  /// Findings go to `log`, and `images` counts. Both outlive it.
+  ImageEnds(ProblemLog& log, std::atomic<std::uint64_t>& images) : log_(log), images_(images) {}
+
+  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
+    if (!is_image_member(name.extension) || entry.size > kLargestImage) return false;
+    entry_ = entry;
+    extension_ = name.extension;
+    bytes_.clear();
+    fault_.reset();
+    return true;
+  }
+  void piece(Bytes bytes) override {
+    if (bytes.size() == entry_.size) {
+      fault_ = look(bytes);
+      return;
+    }
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    if (bytes_.size() == entry_.size) fault_ = look(bytes_);
+  }
+  void end() override {
+    if (entry_.size == 0) fault_ = look({});
+    ++images_;
+    if (fault_) log_.add(fault_->code, entry_.data_offset, entry_.name, fault_->text);
+  }
+
+ private:
+  std::optional<ImageFault> look(Bytes image) {
+    std::optional<ImageFault> fault = ends_fault(image, extension_);
+    return needs_decoding(fault) ? image_fault(decoder_, image, extension_) : fault;
+  }
+
+  ProblemLog& log_;
+  std::atomic<std::uint64_t>& images_;
+  image::JpegDecoder decoder_;
+  formats::TarEntry entry_;
+  std::string extension_;
+  std::vector<std::byte> bytes_;  ///< of an image that comes in several pieces
+  std::optional<ImageFault> fault_;
+};
 
 /// One verify from resolved shards to result.
 class Verification {
@@ -446,6 +490,54 @@ VerifyResult verify(const VerifyOptions& options, Context& ctx) {
   refuse_swapped(options);
   auto unfinished = without_shards(options);
   return unfinished ? std::move(*unfinished) : Verification(options, ctx).run();
+}
+
+void VerifyOptions::describe(FieldList& v) {
+  v.field(catalog::kShardsOperand, shards);
+  v.topic("Checks");
+  v.field({"depth",
+           "what to check: headers and samples; also every byte; or also every image. auto checks every byte if there "
+           "are checksums"},
+          depth);
+  v.topic("Comparison with the source");
+  v.field({"against",
+           "compare every byte and label with the source of the shards, and report what is missing, extra or "
+           "different: an ImageFolder tree, local or at an s3:// URL, or the images of --list",
+           Role::input_file, "SRC"},
+          against);
+  images.describe(v);
+  v.topic("Checks");
+  v.field({"strict", "count warnings as findings"}, strict);
+  v.field(system::threads_field("shards read in parallel; default: CPUs available to the process"), threads);
+  access.describe(v);
+}
+
+void VerifyResult::describe(FieldList& v) {
+  v.field({"verdict", "verdict in one line"}, verdict);
+  v.field({"depth", "depth of the check"}, depth);
+  v.field({"checked", "the same in words"}, checked);
+  v.field({"shards", Unit::count, "shards read"}, shards);
+  v.field({"staged_parts", "the parts of the set that were staged to this folder; empty: all of it"}, staged_parts);
+  v.field({"samples", Unit::count, "samples found in them"}, samples);
+  v.field({"members", Unit::count, "tar members found in them"}, members);
+  v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
+  v.field({"images", Unit::count, "images checked, with --depth decode"}, images);
+  v.field({"images_not_decoded", Unit::count, "images among them with other formats than JPEG, PNG and WebP"},
+          images_not_decoded);
+  v.field({"classes", "the labels found"}, classes);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
+  v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
+  v.field({"errors", Unit::count, "problems by which readers lose or confuse data"}, errors);
+  v.field({"warnings", Unit::count, "problems that affect only some readers"}, warnings);
+  v.field({"problems", "problems; repetitions within a shard are one line; at most 10,000 lines"}, problems);
+  v.field({"remedies", "commands that repair what can be repaired"}, remedies);
+}
+
+void VerifyClasses::describe(FieldList& v) {
+  v.field({"count", Unit::count, "number of labels with samples"}, count);
+  v.field({"largest_label", "largest label"}, largest_label);
+  v.field({"fewest_samples", Unit::count, "samples of the smallest class"}, fewest_samples);
+  v.field({"most_samples", Unit::count, "samples of the largest class"}, most_samples);
 }
 
 }  // namespace shardkit::dataset

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/aggregate/stragglers.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "io/file.hpp"

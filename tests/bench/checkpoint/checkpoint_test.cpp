@@ -177,8 +177,8 @@ TEST_CASE("a budget ends the writing of ranks, and what was written is read back
   const CheckpointResult result = checkpoint(options, context);
   CHECK(result.rows[0].bytes < result.bytes);
   CHECK_FALSE(result.rows[0].share_ratio);  // of a part nobody knows
-  const bool warned =
-      std::ranges::any_of(context.warnings(), [](const Warning& w) { return w.code == "part_of_checkpoint"; });
+  const bool warned = std::ranges::any_of(context.warnings(),
+                                          [](const shardkit::Finding& w) { return w.code == "part_of_checkpoint"; });
   CHECK(warned);
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("a copy in memory may take half of what is free: more is refused by na
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::cancelled);
   }
-  CHECK(std::ranges::count(context.warnings(), "no_background", &Warning::code) == 1);
+  CHECK(std::ranges::count(context.warnings(), "no_background", &shardkit::Finding::code) == 1);
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
@@ -306,7 +306,7 @@ TEST_CASE("what a killed run left is named") {
   Context context;
   checkpoint(options_for(dir), context);
   const auto warnings = context.warnings();
-  const auto found = std::ranges::find(warnings, "other_checkpoint", &Warning::code);
+  const auto found = std::ranges::find(warnings, "other_checkpoint", &shardkit::Finding::code);
   REQUIRE(found != warnings.end());
   CHECK(found->text.find(dir.path(".shardkit-checkpoint-killed")) != std::string::npos);
   CHECK(std::filesystem::exists(dir.path(".shardkit-checkpoint-killed")));

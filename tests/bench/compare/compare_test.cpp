@@ -258,7 +258,7 @@ TEST_CASE("a result that is held against itself is warned of") {
   options.changed = *options.base + "/03.json";
   Context context;
   compare(options, context);
-  CHECK(std::ranges::any_of(context.warnings(), [](const Warning& w) { return w.code == "same_result"; }));
+  CHECK(std::ranges::any_of(context.warnings(), [](const shardkit::Finding& w) { return w.code == "same_result"; }));
 }
 
 TEST_CASE("options that make no sense are refused") {

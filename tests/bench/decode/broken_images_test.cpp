@@ -34,7 +34,7 @@ struct Reported {
 
 std::string warning_of(const Context& context) {
   std::string text;
-  for (const Warning& warning : context.warnings()) {
+  for (const shardkit::Finding& warning : context.warnings()) {
     if (warning.code.starts_with("images_")) text += warning.text;
   }
   return text;

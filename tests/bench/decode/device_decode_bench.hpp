@@ -15,9 +15,9 @@ namespace shardkit_test {
 struct DeviceDecodeBench {
   explicit DeviceDecodeBench(const FakeJpegDecoder::Settings& settings = {},
                              const FakeDevice::Settings& device_settings = {})
-      : device(device_settings), decoder(settings), machine{{&device}, [this](const auto&, unsigned) {
-                                                              return lend(decoder);
-                                                            }} {
+      : device(device_settings),
+        decoder(settings),
+        machine{shardkit::system::live_probe(), {&device}, [this](const auto&, unsigned) { return lend(decoder); }} {
     options.paths = {dir.path()};
     options.backend = shardkit::bench::DecodeBackend::nvjpeg;
     options.threads = 2;
@@ -34,7 +34,7 @@ struct DeviceDecodeBench {
   TempDir dir;
   FakeDevice device;
   FakeJpegDecoder decoder;
-  shardkit::bench::DecodeMachine machine;
+  shardkit::bench::GpuMachine machine;
   shardkit::bench::DecodeBenchOptions options;
   shardkit::Context context;
 };

@@ -22,14 +22,14 @@ inline bench::Environment look(const RecordedTree& tree, const std::string& path
 
 inline Codes codes(const bench::Environment& environment) {
   Codes codes;
-  for (const bench::Finding& finding : environment.findings) codes.push_back(finding.code);
+  for (const bench::MachineFinding& finding : environment.findings) codes.push_back(finding.code);
   return codes;
 }
 
-inline const bench::Finding* find(const bench::Environment& environment, const std::string& code) {
+inline const bench::MachineFinding* find(const bench::Environment& environment, const std::string& code) {
   const auto& findings = environment.findings;
   const auto found =
-      std::find_if(findings.begin(), findings.end(), [&](const bench::Finding& f) { return f.code == code; });
+      std::find_if(findings.begin(), findings.end(), [&](const bench::MachineFinding& f) { return f.code == code; });
   return found == findings.end() ? nullptr : &*found;
 }
 
@@ -37,8 +37,8 @@ inline bool has(const bench::Environment& environment, const std::string& code) 
   return find(environment, code) != nullptr;
 }
 
-inline bench::FindingSeverity severity(const bench::Environment& environment, const std::string& code) {
-  const bench::Finding* finding = find(environment, code);
+inline Severity severity(const bench::Environment& environment, const std::string& code) {
+  const bench::MachineFinding* finding = find(environment, code);
   REQUIRE(finding != nullptr);
   return finding->severity;
 }
@@ -50,6 +50,6 @@ inline RecordedTree machine(const std::string& name, const std::string& changes 
   return tree;
 }
 
-constexpr auto kError = bench::FindingSeverity::error;
+constexpr auto kError = Severity::error;
 
 }  // namespace shardkit::test

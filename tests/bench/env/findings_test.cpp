@@ -22,11 +22,11 @@ TEST_CASE("every finding says what was measured, what is normal and what to do")
     const std::string path = std::string(name) == "lustre"    ? "/scratch"
                              : std::string(name) == "juicefs" ? "/jfs"
                                                               : "/data";
-    for (const Finding& finding : look(machine(name), path).findings) {
+    for (const MachineFinding& finding : look(machine(name), path).findings) {
       CAPTURE(finding.code);
       CHECK_FALSE(finding.measured.empty());
       CHECK_FALSE(finding.normal.empty());
-      CHECK_FALSE(finding.remedy.empty());
+      CHECK_FALSE(finding.advice.empty());
       CHECK_FALSE(finding.text.empty());
     }
   }
@@ -69,7 +69,7 @@ TEST_CASE("/dev/shm is held against the loader when one is described") {
   CHECK(codes(pod).front() == "dev_shm_too_small");
   CHECK_FALSE(has(pod, "dev_shm_small"));
   CHECK(find(pod, "dev_shm_too_small")->normal == "18.4 GiB or more");
-  CHECK(find(pod, "dev_shm_too_small")->remedy.starts_with("docker run --shm-size=19g or"));
+  CHECK(find(pod, "dev_shm_too_small")->advice.starts_with("docker run --shm-size=19g or"));
   CHECK_FALSE(has(look(machine("two-sockets"), "", job), "dev_shm_too_small"));
   CHECK_FALSE(has(look(machine("pod"), "", LoaderJob{1, 1, 1, 1, 602112}), "dev_shm_too_small"));
 }

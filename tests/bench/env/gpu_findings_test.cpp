@@ -59,7 +59,7 @@ TEST_CASE("a lost GPU is a warning, and no device without an address") {
   CHECK(gpu_codes(machine) == Codes{"gpu_lost"});
   CHECK(machine.gpus == 2);
   CHECK(machine.gpu_devices.size() == 1);
-  const auto finding = std::ranges::find(machine.findings, "gpu_lost", &Finding::code);
+  const auto finding = std::ranges::find(machine.findings, "gpu_lost", &MachineFinding::code);
   CHECK(finding->text == "GPU 1 has fallen off the bus: jobs that use it fail");
   CHECK(gpu_codes(look_at_one([](GpuState& gpu) { gpu.fault = GpuFault::reset_required; })) == Codes{"gpu_lost"});
 }
@@ -117,16 +117,16 @@ TEST_CASE("heat that slows a GPU down is a warning with the clock and the temper
     gpu.temperature = 88;
   });
   CHECK(gpu_codes(machine) == Codes{"gpu_slowdown"});
-  const Finding& finding = *find(machine, "gpu_slowdown");
+  const MachineFinding& finding = *find(machine, "gpu_slowdown");
   CHECK(finding.severity == kWarning);
   CHECK(finding.measured == "sw_thermal_slowdown at 88 degrees C, 1200 of 1980 MHz");
-  CHECK(finding.remedy.starts_with("check fans, dust"));
+  CHECK(finding.advice.starts_with("check fans, dust"));
   CHECK(finding.text.starts_with("GPU 0 at 0000:17:00.0 is throttled: "));
 }
 
 TEST_CASE("a power brake asks for power; a slowdown by hardware that says no more asks for both") {
   const auto remedy_of = [](const char* limit) {
-    return find(look_at_one([&](GpuState& gpu) { gpu.clock_limits = {limit}; }), "gpu_slowdown")->remedy;
+    return find(look_at_one([&](GpuState& gpu) { gpu.clock_limits = {limit}; }), "gpu_slowdown")->advice;
   };
   CHECK(remedy_of("hw_power_brake_slowdown").starts_with("check power supplies"));
   CHECK(remedy_of("hw_slowdown").starts_with("check fans, dust and intake air temperature; check power supplies"));
@@ -142,7 +142,7 @@ TEST_CASE("a lowered power limit and work of others are hints") {
     gpu.gpu_busy = 0.97;
   });
   CHECK(gpu_codes(machine) == Codes{"gpu_power_limit", "gpu_in_use"});
-  CHECK(find(machine, "gpu_power_limit")->remedy.ends_with("nvidia-smi -i 0 -pl 700"));
+  CHECK(find(machine, "gpu_power_limit")->advice.ends_with("nvidia-smi -i 0 -pl 700"));
   CHECK(find(machine, "gpu_in_use")->measured == "busy for 97 % of the time");
 }
 

@@ -150,7 +150,7 @@ TEST_CASE("random order and --direct are refused with a remedy; other verbs neve
     const auto error = failure_of([&] { read(options, twins.context); });
     CHECK(error == ErrorCode::unsupported);
     CHECK(error.says("is compressed, so it is unpacked from start to end and cannot be read " + way));
-    CHECK(error.says("shardctl reshard " + twins.folder.path("packed")));
+    CHECK(error.says("`reshard " + twins.folder.path("packed")));
   };
   ReadOptions options = read_options(twins.folder.path("packed"));
   options.mode = ReadMode::random;
@@ -194,19 +194,19 @@ TEST_CASE("run reads compressed shards as they are stored, and unpacks them as a
   CHECK(*result.read.mean_sample == doctest::Approx(mean).epsilon(0.05));
   CHECK(*result.read.samples_per_second == doctest::Approx(result.read.bytes_per_second / mean).epsilon(0.05));
   std::vector<std::string> stages;
-  for (const LadderRow& row : result.conclusion.ladder) stages.push_back(row.stage);
+  for (const StageTableRow& row : result.summary.stage_table) stages.push_back(row.stage);
   CHECK(std::ranges::find(stages, "unpack") != stages.end());
   CHECK(result.decode);
-  CHECK(result.conclusion.loader.code.find("{a..b}.tar.gz") == std::string::npos);
-  CHECK(result.conclusion.loader.code.find("a.tar.gz") != std::string::npos);
-  CHECK(result.conclusion.loader.code.find("\"cls\"") != std::string::npos);
+  CHECK(result.summary.loader.code.find("{a..b}.tar.gz") == std::string::npos);
+  CHECK(result.summary.loader.code.find("a.tar.gz") != std::string::npos);
+  CHECK(result.summary.loader.code.find("\"cls\"") != std::string::npos);
   CHECK_FALSE(run(run_options(twins.folder.path("plain")), twins.context).unpack);
 }
 
 TEST_CASE("webdataset gets no code for what Python does not unpack") {
   Twins twins("zstd", ".tar.zst");
   const RunResult result = run(run_options(twins.folder.path("packed")), twins.context);
-  CHECK(result.conclusion.loader.why_no_code == "webdataset unpacks only gzip, bzip2 and xz");
+  CHECK(result.summary.loader.why_no_code == "webdataset unpacks only gzip, bzip2 and xz");
 }
 
 TEST_CASE("a shard that is cut off or damaged is an error with its path and the place") {

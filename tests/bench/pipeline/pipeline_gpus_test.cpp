@@ -48,7 +48,7 @@ PipelineResult measure(const PipelineOptions& options, std::vector<Device*> devi
   const ShardFolder folder;
   folder.write("a.tar", image_shard(20, "a"));
   const RecordedTree tree;
-  return pipeline(options, find_input({folder.path()}, context), {std::move(devices), {}, tree}, context);
+  return pipeline(options, find_input({folder.path()}, context), {tree, std::move(devices)}, context);
 }
 
 PipelineResult measure(const PipelineOptions& options, std::vector<Device*> devices) {
@@ -125,7 +125,7 @@ TEST_CASE("more GPUs than there are share those, which is warned of") {
   CHECK(result.gpus == 3);
   CHECK(result.samples == 20);
   const auto warnings = context.warnings();
-  CHECK(std::ranges::count(warnings, "gpus_share_devices", &Warning::code) == 1);
+  CHECK(std::ranges::count(warnings, "gpus_share_devices", &shardkit::Finding::code) == 1);
 }
 
 TEST_CASE("nvJPEG decodes on GPUs of one model, as workers do not choose theirs") {
@@ -141,7 +141,7 @@ TEST_CASE("nvJPEG decodes on GPUs of one model, as workers do not choose theirs"
   Context context;
   const PipelineSetup setup = set_up(with([](auto& o) { o.backend = DecodeKind::nvjpeg; }));
   const auto decoders = [&](std::vector<Device*> gpus) {
-    return open_decoders(setup, gpus, {gpus, open, tree}, context);
+    return open_decoders(setup, gpus, {tree, gpus, open}, context);
   };
   CHECK(decoders({&first, &second}).size() == 2);
   CHECK(threads == std::vector<unsigned>{2, 2});

@@ -33,7 +33,7 @@ PipelineOptions ladder_options() {
   return options;
 }
 
-PipelineResult climb(const PipelineOptions& options, const PipelineMachine& machine) {
+PipelineResult climb(const PipelineOptions& options, const GpuMachine& machine) {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(20, "a"));
   Context context;
@@ -58,7 +58,7 @@ TEST_CASE("each rung is measured on the same data and says what it adds") {
   PipelineOptions options = ladder_options();
   options.prefetch = "3";
   const PipelineResult result =
-      climb(options, {{&device}, [&](const Device&, unsigned) { return lend(decoder); }, tree});
+      climb(options, {tree, {&device}, [&](const Device&, unsigned) { return lend(decoder); }});
   REQUIRE(result.ladder.size() == 5);
   std::vector<std::string> names;
   for (const PipelineRung& row : result.ladder) {
@@ -95,11 +95,9 @@ TEST_CASE("a rung whose library is missing says why, and the last one decodes on
   FakeDevice device;
   const RecordedTree tree;
   const PipelineResult result =
-      climb(ladder_options(), {{&device},
-                               [](const Device&, unsigned) -> std::unique_ptr<DeviceJpegDecoder> {
+      climb(ladder_options(), {tree, {&device}, [](const Device&, unsigned) -> std::unique_ptr<DeviceJpegDecoder> {
                                  throw Error(ErrorCode::unsupported, "no nvJPEG here");
-                               },
-                               tree});
+                               }});
   REQUIRE(result.ladder.size() == 5);
   CHECK(*result.ladder[3].missing == "no nvJPEG here");
   CHECK_FALSE(result.ladder[3].samples_per_second);
@@ -112,7 +110,7 @@ TEST_CASE("a rung whose library is missing says why, and the last one decodes on
 
 TEST_CASE("without a GPU there is no ladder") {
   const RecordedTree tree;
-  const auto failure = failure_of([&] { climb(ladder_options(), {{}, {}, tree}); });
+  const auto failure = failure_of([&] { climb(ladder_options(), {tree}); });
   CHECK(failure == ErrorCode::unsupported);
 }
 

@@ -1,3 +1,5 @@
+#include "bench/read/read_hints.hpp"
+
 #include <string>
 #include <vector>
 
@@ -5,7 +7,6 @@
 
 #include "bench/machine/cache_state.hpp"
 #include "bench/read/read_data.hpp"
-#include "bench/read/read_work.hpp"
 #include "io/read_engine.hpp"
 
 using namespace shardkit;

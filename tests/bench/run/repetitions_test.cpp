@@ -70,8 +70,8 @@ TEST_CASE("a run with repetitions keeps all of them and shows the median one") {
   Context context;
   const RunResult result = run(options, context);
   REQUIRE(result.repetitions.size() == 3);
-  CHECK(std::ranges::count(context.warnings(), "cores_shared", &Warning::code) <= 1);  // not once for each
-  REQUIRE(result.repeated.size() == 5);                                                // with the pipeline's
+  CHECK(std::ranges::count(context.warnings(), "cores_shared", &shardkit::Finding::code) <= 1);  // not once for each
+  REQUIRE(result.repeated.size() == 5);                                                          // with the pipeline's
   std::size_t below = 0;
   for (const Repetition& one : result.repetitions) below += one.read.bytes_per_second < result.read.bytes_per_second;
   CHECK(below == 1);

@@ -36,7 +36,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 /// The text of the warning `code`; empty without one.
 std::string warning_of(const Context& context, std::string_view code) {
-  for (const Warning& warning : context.warnings()) {
+  for (const shardkit::Finding& warning : context.warnings()) {
     if (warning.code == code) return warning.text;
   }
   return {};
@@ -57,10 +57,10 @@ TEST_CASE("data without images is judged by reading alone") {
   Context first;
   const RunResult result = run(options, first);
   CHECK_FALSE(result.decode);
-  CHECK(contains(result.conclusion.verdict.text, "the data contains no JPEGs: decoding was not measured"));
+  CHECK(contains(result.summary.verdict.text, "the data contains no JPEGs: decoding was not measured"));
   options.preset = "unet3d-a100";
   Context context;
-  CHECK(contains(run(options, context).conclusion.verdict.text, "; the data contains no JPEGs"));
+  CHECK(contains(run(options, context).summary.verdict.text, "; the data contains no JPEGs"));
   CHECK(contains(warning_of(context, "nothing_to_decode"), "found no images in '" + dir.path() + "'"));
 }
 
@@ -116,10 +116,10 @@ TEST_CASE("a problem of every repetition is reported once") {
   Context context;
   run(options, context);
   const auto warnings = context.warnings();
-  CHECK(std::ranges::count(warnings, "nothing_to_decode", &Warning::code) == 1);
+  CHECK(std::ranges::count(warnings, "nothing_to_decode", &shardkit::Finding::code) == 1);
 }
 
-TEST_CASE("a pipeline with too few steps for a row of the ladder is reported, once for all repetitions") {
+TEST_CASE("a pipeline with too few steps for a row of the table of stages is reported, once for all repetitions") {
   Context context;
   std::vector<RunResult> repetitions(3);
   for (std::uint64_t i = 0; i < repetitions.size(); ++i) repetitions[i].pipeline.emplace().steps = 3 + i;

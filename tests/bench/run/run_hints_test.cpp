@@ -4,16 +4,18 @@
 #include <doctest/doctest.h>
 
 #include "bench/pipeline/pipeline_report.hpp"
-#include "bench/run/run.hpp"
+#include "bench/pipeline/pipeline_setup.hpp"
+#include "support/errors.hpp"
 
 using namespace shardkit;
 using namespace shardkit::bench;
+using shardkit_test::failure_of;
 
 namespace {
 
 /// What a run says of a pipeline whose stages were busy like that.
 std::vector<std::string> advice_at(const PipelineShares& shares) {
-  return in_words_of_run(judge_pipeline(shares, 2).advice);
+  return judge_pipeline(shares, 2, AdvisedVerb::run).advice;
 }
 
 PipelineShares busy(double PipelineShares::*stage, double share = 0.9) {
@@ -25,8 +27,13 @@ PipelineShares busy(double PipelineShares::*stage, double share = 0.9) {
 }  // namespace
 
 TEST_CASE("the error about batches that do not fit into memory names options that run has") {
-  CHECK(in_words_of_run({"use a smaller --batch, --prefetch, --gpus or --dtype"}) ==
-        std::vector<std::string>{"use --dtype u8 or a smaller --crop, or allow more memory"});
+  PipelineOptions options;
+  options.advised = AdvisedVerb::run;
+  options.batch = 1U << 20U;
+  options.crop = 8192;
+  const auto failure = failure_of([&] { check_batch_memory(set_up(options), 0); });
+  CHECK(failure == ErrorCode::no_space);
+  CHECK(failure.says("; use --dtype u8 or a smaller --crop, or allow more memory"));
 }
 
 TEST_CASE("advice of the pipeline names the options that run has") {

@@ -41,7 +41,7 @@ ErrorCode code_of(const RunOptions& options) {
 
 /// The text of the warning `code`; empty without one.
 std::string warning_of(const Context& context, std::string_view code) {
-  for (const Warning& warning : context.warnings()) {
+  for (const shardkit::Finding& warning : context.warnings()) {
     if (warning.code == code) return warning.text;
   }
   return {};
@@ -60,13 +60,12 @@ TEST_CASE("without a job the verdict names what the node feeds") {
   CHECK(result.read.samples == 200);
   REQUIRE(result.decode);
   CHECK(result.decode->crop == 224);
-  CHECK(result.conclusion.presets.size() == presets().size());
-  CHECK(result.conclusion.feeds.starts_with("feeds "));
+  CHECK(result.summary.presets.size() == presets().size());
   CHECK(result.environment.usable_threads > 0);
   REQUIRE(result.decode->augment);
   REQUIRE(result.pipeline);
   CHECK(result.pipeline->source == SourceForm::shards);
-  CHECK(result.conclusion.predicted.of_measured_ratio);
+  CHECK(result.summary.predicted.of_measured_ratio);
   CHECK_FALSE(result.file_costs);
   CHECK_FALSE(result.transfer.measured);
   CHECK_FALSE(result.has_findings());
@@ -83,14 +82,14 @@ TEST_CASE("if there is a GPU, its copies are a stage of the run, in every repeti
   options.step_time = 1000;
   options.repeat = 2;
   shardkit_test::FakeDevice device({.to_device = 10e9, .copy_seconds = 0});
-  const RunGpus gpus{{{&device}, {}, live_probe()}, {}};
+  const GpuMachine gpus{live_probe(), {&device}};
   Context context;
   const RunResult result = run(options, gpus, context);
   CHECK(result.transfer.measured);
   CHECK(result.transfer.sample_bytes == 3 * 32 * 32 * 4);
   CHECK(result.transfer.copy_bytes == 50 * 3 * 32 * 32 * 4);
   CHECK(*result.transfer.pinned_h2d == doctest::Approx(10e9));
-  const LadderRow& row = result.conclusion.ladder.back();
+  const StageTableRow& row = result.summary.stage_table.back();
   CHECK(row.stage == "transfer");
   CHECK(*row.measured_per_second == doctest::Approx(2 * 10e9 / (3 * 32 * 32 * 4)));
   REQUIRE(result.repetitions.size() == 2);
@@ -106,7 +105,7 @@ TEST_CASE("of image files it tells what each call takes, and what shards would s
   const RunResult result = run_quietly(options);
   REQUIRE(result.pipeline);
   CHECK(result.pipeline->source == SourceForm::files);
-  CHECK_FALSE(result.conclusion.predicted.of_measured_ratio);  // a single step is no rate
+  CHECK_FALSE(result.summary.predicted.of_measured_ratio);  // a single step is no rate
   REQUIRE(result.file_costs);
   CHECK(result.file_costs->files > 0);
   CHECK(result.file_costs->files <= 20);
@@ -124,9 +123,9 @@ TEST_CASE("a job that no node can feed is a finding with a stage and a remedy") 
   options.step_time = 0.001;
   const RunResult result = run_quietly(options);
   CHECK(result.has_findings());
-  CHECK_FALSE(result.conclusion.verdict.remedy.empty());
-  CHECK(result.conclusion.verdict.limiting_stage != "compute");
-  CHECK(result.conclusion.requirement->samples_per_second == doctest::Approx(1e11));
+  CHECK_FALSE(result.summary.verdict.remedy.empty());
+  CHECK(result.summary.verdict.limiting_stage != "compute");
+  CHECK(result.summary.requirement->samples_per_second == doctest::Approx(1e11));
 }
 
 TEST_CASE("a job that a node feeds easily is none, with whole images too") {
@@ -138,7 +137,7 @@ TEST_CASE("a job that a node feeds easily is none, with whole images too") {
   options.step_time = 10;
   const RunResult result = run_quietly(options);
   CHECK_FALSE(result.has_findings());
-  CHECK(result.conclusion.verdict.limiting_stage == "compute");
+  CHECK(result.summary.verdict.limiting_stage == "compute");
   CHECK_FALSE(result.decode->crop);
   CHECK_FALSE(result.pipeline);  // its batches are of crops
 }
@@ -150,9 +149,9 @@ TEST_CASE("where cold cannot be had the first line says warm, unless cold was in
   Context context;
   const RunResult result = run(options, context);
   CHECK(result.read.cache.state == CacheState::warm);
-  CHECK(contains(result.conclusion.verdict.text, "warm page cache"));
+  CHECK(contains(result.summary.verdict.text, "warm page cache"));
   const auto warnings = context.warnings();
-  CHECK(std::any_of(warnings.begin(), warnings.end(), [](const Warning& w) { return w.code == "not_cold"; }));
+  CHECK(std::any_of(warnings.begin(), warnings.end(), [](const shardkit::Finding& w) { return w.code == "not_cold"; }));
   options.cache = RunCache::cold;
   CHECK(code_of(options) == ErrorCode::unsupported);
   std::filesystem::remove(path);
@@ -181,11 +180,11 @@ TEST_CASE("if the cache cannot be dropped, reads bypass it and the report says s
   CHECK(result.read.direct);
   CHECK(result.read.cache.state == CacheState::direct);
   for (const Repetition& repetition : result.repetitions) CHECK(repetition.read.cache_state == CacheState::direct);
-  CHECK(contains(result.conclusion.verdict.text, "bypassed the page cache (O_DIRECT)"));
-  CHECK(contains(result.conclusion.ladder.front().note, ", direct"));
+  CHECK(contains(result.summary.verdict.text, "bypassed the page cache (O_DIRECT)"));
+  CHECK(contains(result.summary.stage_table.front().note, ", direct"));
   REQUIRE(result.pipeline);
   CHECK(result.pipeline->cache.state == CacheState::warm);
-  CHECK(result.conclusion.ladder.back().stage != "pipeline");  // it read what was in the cache
+  CHECK(result.summary.stage_table.back().stage != "pipeline");  // it read what was in the cache
   CHECK(contains(warning_of(context, "not_cold"), "--cache auto used the next state"));
   CHECK_FALSE(contains(warning_of(context, "not_cold"), "use --cache"));  // which would measure less than this did
   CHECK(contains(warning_of(context, "pipeline_cached"), "Its rate does not show the speed of storage"));
@@ -200,7 +199,7 @@ TEST_CASE("loader processes that find no shard, and batches that /dev/shm cannot
   Context context;
   const RunResult shards = run(options, context);
   CHECK(contains(warning_of(context, "workers_above_shards"), "1 loader processes per GPU instead of 100000"));
-  CHECK(shards.conclusion.loader.workers == 1);
+  CHECK(shards.summary.loader.workers == 1);
   options.prefetch = 1'000'000;
   run(options, context);
   CHECK(contains(warning_of(context, "dev_shm_too_small"), "0 loader processes per GPU"));
@@ -217,7 +216,7 @@ TEST_CASE("a shard that was cut off is warned of and spoils nothing") {
   REQUIRE(result.decode);
   CHECK(result.decode->failures.total == 0);
   const auto warnings = context.warnings();
-  CHECK(std::ranges::any_of(warnings, [](const Warning& w) { return w.code == "damaged_shard"; }));
+  CHECK(std::ranges::any_of(warnings, [](const shardkit::Finding& w) { return w.code == "damaged_shard"; }));
 }
 
 TEST_CASE("a file too large for the budget is no folder without samples") {

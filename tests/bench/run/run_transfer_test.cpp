@@ -16,7 +16,7 @@ namespace {
 
 const RecordedTree kBareMachine;
 
-RunGpus gpus_of(std::vector<Device*> devices) { return {{std::move(devices), {}, kBareMachine}, {}}; }
+GpuMachine gpus_of(std::vector<Device*> devices) { return {kBareMachine, std::move(devices)}; }
 
 /// Batches of 1 MB to at most `gpus`.
 BatchCopies megabytes(std::uint64_t gpus = 8) { return {gpus, 1000, 1000, 0.01}; }
@@ -60,8 +60,8 @@ TEST_CASE("of several GPUs each is measured, as many as the job has, and the slo
 TEST_CASE("the link is the driver's, and is named") {
   FakeDevice device;
   const FakeGpuMonitor monitor({healthy_gpu()});
-  RunGpus gpus = gpus_of({&device});
-  gpus.machine.monitor = &monitor;
+  GpuMachine gpus = gpus_of({&device});
+  gpus.monitor = &monitor;
   Context context;
   const TransferStage stage = measure_transfer(gpus, megabytes(), context);
   CHECK(stage.text.ends_with(", PCIe 5 x16"));
@@ -69,7 +69,7 @@ TEST_CASE("the link is the driver's, and is named") {
 }
 
 TEST_CASE("without GPUs the stage says why") {
-  RunGpus none = gpus_of({});
+  GpuMachine none = gpus_of({});
   none.missing = "no GPU here";
   Context context;
   const TransferStage stage = measure_transfer(none, megabytes(), context);

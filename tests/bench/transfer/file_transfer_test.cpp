@@ -29,7 +29,8 @@ std::string content(std::size_t bytes) {
 
 struct Bench {
   explicit Bench(const FakeDirectStorage::Settings& settings = {})
-      : machine{{&device}, [settings](const Device&) { return std::make_unique<FakeDirectStorage>(settings); }, tree} {
+      : machine{
+            tree, {&device}, {}, [settings](const Device&) { return std::make_unique<FakeDirectStorage>(settings); }} {
     write_file(path, content(kBytes));
   }
 
@@ -39,7 +40,7 @@ struct Bench {
   std::string path = dir.path("data.bin");
   FakeDevice device;
   RecordedTree tree;
-  TransferMachine machine;
+  GpuMachine machine;
   Context context;
 };
 

@@ -29,8 +29,8 @@ RecordedTree machine_with_link(const std::string& speed = "32.0 GT/s PCIe") {
   return tree;
 }
 
-TransferMachine machine_of(std::vector<Device*> devices, const Probe& probe) {
-  return {std::move(devices), [](const Device&) { return nullptr; }, probe};
+GpuMachine machine_of(std::vector<Device*> devices, const Probe& probe) {
+  return {probe, std::move(devices), {}, [](const Device&) { return nullptr; }};
 }
 
 TransferOptions options_of(const std::string& kinds, const std::string& bytes) {
@@ -162,7 +162,7 @@ TEST_CASE("the driver is asked for the link right after copies, and whether the 
   GpuState idle = healthy_gpu();
   idle.pcie_generation = 1;
   const FakeGpuMonitor monitor({idle}, {idle, hot});
-  TransferMachine machine = machine_of({&device}, tree);
+  GpuMachine machine = machine_of({&device}, tree);
   machine.monitor = &monitor;
   const TransferResult result = transfer(options_of("registered", "4KiB"), machine, context);
   CHECK(result.devices.front().pcie_generation == 5);

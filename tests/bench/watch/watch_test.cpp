@@ -21,7 +21,7 @@ namespace {
 struct Watched {
   WatchResult result;
   std::vector<Shortage> lines;
-  std::vector<Warning> warnings;
+  std::vector<shardkit::Finding> warnings;
 };
 
 /// A watch over the moments of a node, each 2 s after the one before.
@@ -143,12 +143,12 @@ TEST_CASE("on a busy node, the job that waits for storage all the time is named"
   const Watched watched = watch_moments({stalled}, options);
   REQUIRE(watched.result.rows.front().stalled);
   CHECK(watched.result.rows.front().stalled->pid == 4711);  // whose child waits
-  const auto finding = std::ranges::find(watched.result.findings, "job_stalled", &Finding::code);
+  const auto finding = std::ranges::find(watched.result.findings, "job_stalled", &MachineFinding::code);
   REQUIRE(finding != watched.result.findings.end());
   CHECK(finding->measured == "1 process of python (process 4711)");
-  CHECK(finding->remedy == "watch it: iobench watch --pid 4711");
+  CHECK(finding->advice == "watch it: iobench watch --pid 4711");
   const Watched calm = watch_moments({job_node()}, options);
-  CHECK(std::ranges::find(calm.result.findings, "job_stalled", &Finding::code) == calm.result.findings.end());
+  CHECK(std::ranges::find(calm.result.findings, "job_stalled", &MachineFinding::code) == calm.result.findings.end());
 }
 
 TEST_CASE("a summary prints no lines and ends by itself") {

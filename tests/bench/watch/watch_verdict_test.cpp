@@ -43,7 +43,7 @@ WatchVerdict verdict_of(const std::vector<WatchRow>& rows, const WatchTarget& ta
 
 Codes codes(const std::vector<WatchRow>& rows) {
   Codes codes;
-  for (const Finding& finding : watch_findings(summary_of(rows))) codes.push_back(finding.code);
+  for (const MachineFinding& finding : watch_findings(summary_of(rows))) codes.push_back(finding.code);
   return codes;
 }
 

@@ -18,8 +18,8 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 EnvResult look(const std::string& machine, const std::string& path) {
   EnvResult result;
   result.environment = look_at_environment(path, std::nullopt, RecordedTree::machine(machine));
-  for (const Finding& finding : result.environment.findings) {
-    if (finding.severity == FindingSeverity::warning) ++result.warnings;
+  for (const auto& finding : result.environment.findings) {
+    if (finding.severity == shardkit::Severity::warning) ++result.warnings;
   }
   return result;
 }

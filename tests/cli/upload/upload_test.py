@@ -1,6 +1,5 @@
 """shardctl upload to a real radosgw: sets and files, the same command after kills, what it refuses."""
 
-import os
 import pathlib
 import random
 import signal
@@ -10,59 +9,26 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "net/support"))
-from program import PROGRAMS, result_of, tree  # noqa: E402
-from radosgw import Radosgw, skip_unless_installed  # noqa: E402
-from s3_upload import Uploader  # noqa: E402
-from staging import StageTest, staged  # noqa: E402
+from buckets import BucketTest  # noqa: E402
+from program import PROGRAMS, tree  # noqa: E402
+from radosgw import skip_unless_installed  # noqa: E402
 
-CLEAN = {name: value for name, value in os.environ.items()
-         if not name.lower().endswith("_proxy") and not name.startswith(("SSL_", "CURL_", "AWS_"))}
 PART = 5 << 20
 
 
 def setUpModule():
-    unittest.addModuleCleanup(UploadTest.server.stop)
-    UploadTest.server.start()
-    uploader = Uploader(UploadTest.server)
-    for bucket in ("sets", "files", "versions"):
-        uploader.request("PUT", bucket)
+    uploader = BucketTest.start_server("sets", "files", "versions")
     enabled = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
     uploader.request("PUT", "versions", "", {"versioning": ""}, enabled)
     uploader.connection.close()
 
 
-class UploadTest(StageTest):
-    server = Radosgw()
-
-    def setUp(self):
-        super().setUp()
-        self.env = {**CLEAN, "AWS_ACCESS_KEY_ID": self.server.access_key, "HOME": str(self.folder),
-                    "AWS_SECRET_ACCESS_KEY": self.server.secret_key, "AWS_ENDPOINT_URL_S3": self.server.endpoint}
-
-    def command(self, *args):
-        return [str(PROGRAMS / "shardctl"), "upload", *map(str, args), "--json", "-"]
-
-    def upload(self, *args, env=None):
-        return subprocess.run(self.command(*args), capture_output=True, text=True, env=env or self.env, timeout=300)
-
+class UploadTest(BucketTest):
     def uploaded(self, *args):
-        finished = self.upload(*args)
-        self.assertEqual(finished.returncode, 0, finished.stderr)
-        return result_of(finished)["result"]
+        return self.result("upload", *args)
 
     def refused(self, code, *args, env=None):
-        finished = self.upload(*args, env=env)
-        self.assertEqual(finished.returncode, code, finished.stderr)
-        return finished.stderr
-
-    def staged(self, address, *args):
-        """The files below an address, as stage brings them here."""
-        target = self.folder / f"staged-{time.monotonic_ns()}"
-        command = [str(PROGRAMS / "shardctl"), "stage", address, str(target), *args]
-        finished = subprocess.run(command, capture_output=True, text=True, env=self.env, timeout=300)
-        self.assertEqual(finished.returncode, 0, finished.stderr)
-        return staged(target)
+        return self.refusal(code, "upload", *args, env=env)
 
     def make_files(self, *sizes):
         folder = self.folder / "files"
@@ -70,9 +36,6 @@ class UploadTest(StageTest):
         for number, size in enumerate(sizes):
             (folder / f"{number}.bin").write_bytes(random.randbytes(size))
         return folder
-
-    def open_uploads(self, address):
-        return result_of(self.upload("--clean", address, "--older-than", "24h"))["result"]["uploads_kept"]
 
 
 class Sets(UploadTest):
@@ -101,7 +64,7 @@ class Kills(UploadTest):
         files = self.make_files(*[3 * PART + 12345] * 4, 1000, 0)
         kills = 0
         for _ in range(12):
-            process = subprocess.Popen(self.command(files, "s3://files/kills", "--part-size", "5MiB", "-j", "2"),
+            process = subprocess.Popen(self.command("upload", files, "s3://files/kills", "--part-size", "5MiB", "-j", "2"),
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
             time.sleep(random.uniform(0.05, 0.6))
             if process.poll() is None:
@@ -112,7 +75,7 @@ class Kills(UploadTest):
         result = self.uploaded(files, "s3://files/kills", "--part-size", "5MiB")
         self.assertEqual(result["bytes"], sum(path.stat().st_size for path in files.iterdir()))
         self.assertEqual(self.staged("s3://files/kills", "--manifest", "none"), tree(files))
-        self.upload("--clean", "s3://files/kills", "--older-than", "0s")
+        self.shardctl("upload", "--clean", "s3://files/kills", "--older-than", "0s")
         self.assertEqual(self.open_uploads("s3://files/kills"), 0)
 
 

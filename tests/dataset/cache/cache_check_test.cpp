@@ -1,9 +1,10 @@
+#include "dataset/cache/cache_check.hpp"
+
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_support.hpp"
 #include "io/file_system.hpp"
 #include "support/errors.hpp"
@@ -30,7 +31,7 @@ CacheCheckResult check_of(const CacheCheckOptions& options) {
 /// "code place" of each problem.
 std::vector<std::string> found(const CacheCheckResult& result) {
   std::vector<std::string> texts;
-  for (const Problem& problem : result.problems) texts.push_back(problem.code + " " + problem.shard);
+  for (const Problem& problem : result.problems) texts.push_back(problem.code + " " + problem.where.path);
   return texts;
 }
 
@@ -48,6 +49,17 @@ TEST_CASE("what is as it was staged has no problems") {
   CHECK(result.folders == 2);
   CHECK(result.files == 3);
   CHECK(result.bytes == 4000);
+}
+
+TEST_CASE("a set of several sources has no single command that stages it again") {
+  const TempDir dir;
+  const StagedSample set{dir.path("set"), {{"1.tar", "1"}, {"2.tar", "2"}}, true, "s3://bucket/train and 2 more"};
+  set.make();
+  std::filesystem::remove(set.path("1.tar"));
+  CacheCheckOptions options;
+  options.folder = dir.path();
+  CHECK(check_of(options).remedies ==
+        Texts{"# run the command again that staged " + set.folder + ": all of 's3://bucket/train and 2 more'"});
 }
 
 TEST_CASE("a folder in which nothing was staged is a warning") {
@@ -71,9 +83,9 @@ TEST_CASE("missing, short and wrong files are errors, each with its place, and t
   CHECK(result.errors == 3);
   CHECK(result.problems_total == 3);
   REQUIRE(result.remedies.size() == 3);
-  CHECK(result.remedies[0].starts_with("shardctl stage /src/old " + cache.dir.path("old")));
-  CHECK(result.remedies[1].starts_with("shardctl cache check " + cache.dir.path("sub/new") + " --repair"));
-  CHECK(result.remedies[2].starts_with("shardctl stage /src/new " + cache.dir.path("sub/new")));
+  CHECK(result.remedies[0].starts_with("stage /src/old " + cache.dir.path("old")));
+  CHECK(result.remedies[1].starts_with("check_repair " + cache.dir.path("sub/new")));
+  CHECK(result.remedies[2].starts_with("stage /src/new " + cache.dir.path("sub/new")));
   options.depth = CacheCheckDepth::structure;
   CHECK(found(check_of(options)) == Texts{"missing old/1.tar", "wrong_size sub/new/1.tar"});
 }
@@ -113,7 +125,7 @@ TEST_CASE("a marker without the journal and the files that it speaks of is an er
     CHECK(found(result) == Texts{"marker_mismatch sub/new"});
     CHECK(result.has_findings());
     REQUIRE(result.remedies.size() == 1);
-    CHECK(result.remedies[0].starts_with("shardctl stage /src/new " + cache.dir.path("sub/new")));
+    CHECK(result.remedies[0].starts_with("stage /src/new " + cache.dir.path("sub/new")));
   }
   options.repair = true;
   check_of(options);

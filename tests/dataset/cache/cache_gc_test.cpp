@@ -1,7 +1,8 @@
+#include "dataset/cache/cache_gc.hpp"
+
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_support.hpp"
 #include "io/file_system.hpp"
 #include "support/errors.hpp"

@@ -1,10 +1,12 @@
+#include "dataset/cache/cache_lease.hpp"
+
 #include <filesystem>
 #include <thread>
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "dataset/cache/cache.hpp"
+#include "dataset/cache/cache_gc.hpp"
 #include "dataset/cache/cache_support.hpp"
 #include "staging/node_cache.hpp"
 #include "support/errors.hpp"

@@ -1,9 +1,10 @@
+#include "dataset/cache/cache_warm.hpp"
+
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
-#include "dataset/cache/cache.hpp"
 #include "dataset/cache/cache_support.hpp"
 #include "support/errors.hpp"
 
@@ -22,7 +23,7 @@ CacheWarmResult warm(const std::string& folder, std::optional<std::uint64_t> mem
 
 bool warned(const Context& ctx, std::string_view code) {
   const auto warnings = ctx.warnings();
-  return std::ranges::find(warnings, code, &Warning::code) != warnings.end();
+  return std::ranges::find(warnings, code, &Finding::code) != warnings.end();
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST_CASE("verify finds cut images without decoding the others, and its remedy r
                                             {"image_data_after_end", 4},
                                             {"image_other_format", 3}});
   REQUIRE(result.remedies.size() == 1);
-  CHECK(result.remedies[0].find(" --drop-bad") != std::string::npos);
+  CHECK(result.remedies[0].find(" drop_bad") != std::string::npos);
 }
 
 TEST_CASE("a cut image is found wherever its pieces end") {
@@ -225,5 +225,5 @@ TEST_CASE("remedies name --drop-bad only for what it leaves out") {
   CHECK(decoded(folder.path()).remedies.empty());
   folder.write("s.tar", TarBuilder().sample("k", "no image", "0").end());
   REQUIRE(decoded(folder.path()).remedies.size() == 1);
-  CHECK(decoded(folder.path()).remedies[0].find(" OUT --drop-bad  # ") != std::string::npos);
+  CHECK(decoded(folder.path()).remedies[0].find(" drop_bad  # ") != std::string::npos);
 }

@@ -601,7 +601,7 @@ TEST_CASE("a damaged plan of a finished set is found by verify, and its set can 
     CHECK(found.errors == 1);
     CHECK(found.problems.at(0).code == "plan_damaged");
     REQUIRE(found.remedies.size() == 1);
-    CHECK(contains(found.remedies.front(), "shardctl reshard"));
+    CHECK(contains(found.remedies.front(), "reshard "));
     CHECK(contains(refusal(source.appending(), ErrorCode::corrupt), "into an empty folder"));
     ReshardOptions resharding;
     resharding.inputs = {source.dir.path("set")};

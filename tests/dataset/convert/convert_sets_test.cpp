@@ -319,7 +319,7 @@ TEST_CASE("folders named by numbers, and a source with one folder, are warned of
     Context ctx;
     convert(options, ctx);
     std::set<std::string> codes;
-    for (const Warning& warning : ctx.warnings()) codes.insert(warning.code);
+    for (const Finding& warning : ctx.warnings()) codes.insert(warning.code);
     return codes;
   };
   CHECK(warnings({"0", "1", "10", "2"}) == std::set<std::string>{"labels_differ_from_names"});

@@ -34,7 +34,7 @@ struct Extracted {
 Extracted extract_to(const std::string& shards, const std::string& target, std::uint64_t threads = 3) {
   Context ctx;
   Extracted extracted{extract({.shards = {shards}, .target = target, .threads = threads}, ctx), {}};
-  for (const Warning& warning : ctx.warnings()) extracted.warnings.push_back(warning.code);
+  for (const Finding& warning : ctx.warnings()) extracted.warnings.push_back(warning.code);
   return extracted;
 }
 

@@ -26,7 +26,7 @@ std::vector<std::string> index_for_all(const std::string& folder) {
   shardkit::dataset::index(
       {.shards = {folder}, .readers = {{"dali", true}, {"wids", true}, {"energon", true}}, .threads = {}}, ctx);
   std::vector<std::string> codes;
-  for (const Warning& warning : ctx.warnings()) codes.push_back(warning.code);
+  for (const Finding& warning : ctx.warnings()) codes.push_back(warning.code);
   return codes;
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("a name with a space stops DALI's index alone, with the shard and the 
 TEST_CASE("errors name the shard where it is, also if the indexes go to another folder") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().sample("a b", "i", "1").end());
-  const std::string command = "`shardctl reshard " + folder.path("s.tar") + " OUT`";
+  const std::string command = "`reshard " + folder.path("s.tar") + "`";
   Context ctx;
   IndexOptions options;
   options.shards = {folder.path()};

@@ -106,7 +106,7 @@ TEST_CASE("--replace gives up what a convert wrote, also if it is damaged") {
   IndexOptions options;
   options.shards = {folder.path("")};
   Context ctx;
-  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, ctx), doctest::Contains("--replace"), Error);
+  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, ctx), doctest::Contains("index_replace "), Error);
   options.replace = true;
   shardkit::dataset::index(options, ctx);
   CHECK(folder.read(kManifestName) == expected);

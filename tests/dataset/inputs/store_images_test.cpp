@@ -57,7 +57,8 @@ struct Images {
     options.target = folder.path(target);
     options.sharding.samples = 2;
     options.sharding.validate = Validate::none;
-    options.sharding.access = {.endpoint_url = server->url(), .anonymous = true};
+    options.sharding.access.endpoint_url = server->url();
+    options.sharding.access.anonymous = true;
     return options;
   }
   ConvertResult convert(const ConvertOptions& options) const {
@@ -79,7 +80,8 @@ struct Images {
   std::multiset<std::string> verify(const std::string& shards, const std::string& against,
                                     const ListOptions& list = {}) const {
     VerifyOptions options{.shards = {folder.path(shards)}, .against = against, .images = list};
-    options.access = {.endpoint_url = server->url(), .anonymous = true};
+    options.access.endpoint_url = server->url();
+    options.access.anonymous = true;
     Context ctx;
     std::multiset<std::string> codes;
     for (const Problem& problem : dataset::verify(options, ctx).problems) {

@@ -24,6 +24,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
+catalog::StoreAccess access_to(const std::string& endpoint) {
+  catalog::StoreAccess access;
+  access.endpoint_url = endpoint;
+  access.anonymous = true;
+  return access;
+}
+
 using Texts = std::vector<std::string>;
 
 /// The files below a folder, by path below `prefix`.
@@ -44,7 +51,7 @@ struct Shards {
     index_folder(folder);
     server.emplace(files_of(folder.path(), "bucket/set/"));
   }
-  catalog::StoreAccess access() const { return {.endpoint_url = server->url(), .anonymous = true}; }
+  catalog::StoreAccess access() const { return access_to(server->url()); }
   /// Spellings of the whole set that mean the same.
   Texts remote() const {
     return {
@@ -144,7 +151,7 @@ TEST_CASE("a set at a URL without indexes is read by headers") {
   Shards shards;
   const Texts local = rows({.shards = {shards.folder.path()}});
   StoreServer bare{{"bucket/a.tar", shards.folder.read("a.tar")}, {"bucket/b.tar", shards.folder.read("b.tar")}};
-  const catalog::StoreAccess access{.endpoint_url = bare.url(), .anonymous = true};
+  const catalog::StoreAccess access = access_to(bare.url());
   CHECK(rows({.shards = {"s3://bucket"}, .access = access}) == local);
   CHECK(rows({.shards = {bare.url("/bucket/{a,b}.tar?sig=hidden")}, .access = access}) == local);
   const Failure failure = failure_of([&] { rows({.shards = {bare.url("/bucket")}}); });
@@ -189,10 +196,10 @@ TEST_CASE("a damaged or missing shard at a URL is a finding that names it") {
   shards.server->replace("bucket/set/a.tar", damaged);
   const VerifyResult result = verify_url(shards, "s3://bucket/set");
   CHECK(result.has_findings());
-  CHECK(problem(result, "sample_checksum").shard == "a.tar");
+  CHECK(problem(result, "sample_checksum").where.path == "a.tar");
   shards.server->erase("bucket/set/b.tar");
   for (const std::string& url : {std::string("s3://bucket/set"), shards.server->url("/bucket/set")}) {
-    CHECK(problem(verify_url(shards, url), "missing_shard").shard == "b.tar");
+    CHECK(problem(verify_url(shards, url), "missing_shard").where.path == "b.tar");
   }
 }
 
@@ -263,7 +270,8 @@ TEST_CASE("index writes for shards at a URL to --output, the same bytes as besid
   TempDir out;
   Context ctx;
   const std::string url = "s3://bucket/set/{a,b}.tar";
-  CHECK(failure_of([&] { index({.shards = {url}, .access = shards.access()}, ctx); }).says("--output DIR"));
+  const std::string web = shards.server->url("/bucket/set/{a,b}.tar");
+  CHECK(failure_of([&] { index({.shards = {web}}, ctx); }).says("--output DIR"));
   IndexOptions options{.shards = {url},
                        .readers = {{"dali", true}, {"wids", true}, {"energon", true}},
                        .output = out.path(),

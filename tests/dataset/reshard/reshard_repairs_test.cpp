@@ -24,7 +24,7 @@ struct Repaired {
 Repaired repair(const ReshardOptions& options) {
   Context ctx;
   Repaired repaired{reshard(options, ctx), {}};
-  for (const Warning& warning : ctx.warnings()) repaired.warnings.push_back(warning.code);
+  for (const Finding& warning : ctx.warnings()) repaired.warnings.push_back(warning.code);
   return repaired;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("samples of one tar that share a key are refused with the command that
   ReshardOptions options = tar.options();
   const Error error = failure(options);
   CHECK(error.code() == ErrorCode::conflict);
-  CHECK(says(error, fmt::format("`shardctl reshard {} {} --threads 2 --mark-duplicates`", tar.folder.path("in.tar"),
+  CHECK(says(error, fmt::format("`shardctl reshard {} {} --threads 2 mark_duplicates`", tar.folder.path("in.tar"),
                                 tar.folder.path("out"))));
   options.mark_duplicates = true;
   CHECK(repair(options).result.samples == 3);
@@ -91,7 +91,7 @@ TEST_CASE("members of a sample that share an extension are numbered") {
                        .file("k.cls", "1")
                        .end());
   ReshardOptions options = tar.options();
-  CHECK(says(failure(options), "--mark-duplicates"));
+  CHECK(says(failure(options), "mark_duplicates"));
   options.mark_duplicates = true;
   run(options);
   CHECK(tar.result() == std::vector<ReadMember>{{"k", "2.cls", "1"},
@@ -152,7 +152,7 @@ TEST_CASE("of a shard that is cut anywhere the whole samples are taken, with one
 TEST_CASE("a cut shard is refused with the command that salvages it") {
   const std::string whole = numbered_samples(3, "k").bytes();
   const OneTar tar(TarBuilder().raw(whole.substr(0, 2570)));
-  CHECK(says(failure(tar.options()), "--salvage` takes the samples before that"));
+  CHECK(says(failure(tar.options()), "salvage` takes the samples before that"));
   std::string damaged = whole;
   damaged[4096] = 'X';  // in the header of the third sample
   const OneTar flipped(TarBuilder().raw(damaged));
@@ -166,7 +166,7 @@ TEST_CASE("a cut shard is refused with the command that salvages it") {
 TEST_CASE("tars that were put together are refused with the command that takes all of their samples, and it does") {
   const std::string joined = numbered_samples(3, "a").bytes() + numbered_samples(4, "b").bytes();
   const OneTar tar(TarBuilder().raw(joined));
-  CHECK(says(failure(tar.options()), "--salvage --mark-duplicates` takes the samples of all of them"));
+  CHECK(says(failure(tar.options()), "salvage mark_duplicates` takes the samples of all of them"));
   ReshardOptions options = tar.options();
   options.salvage = true;
   const Repaired repaired = repair(options);
@@ -212,7 +212,7 @@ TEST_CASE("sets with other classes are merged by the names of their classes; onl
   options.inputs = {dir.path("shards/pets"), dir.path("shards/farm"), dir.path("shards/cats")};
   options.target = dir.path("merged");
   options.shuffle = 7;
-  CHECK(says(failure(options), " --shuffle 7 --merge-classes` merges the sets"));
+  CHECK(says(failure(options), " --shuffle 7 merge_classes` merges the sets"));
   options.merge_classes = true;
   CHECK(repair(options).result.samples == 18);
   const std::map<std::string, std::string> labels = {{"cat", "0"}, {"cow", "1"}, {"dog", "2"}, {"hen", "3"}};

@@ -20,7 +20,7 @@ struct Listing {
   std::vector<std::string> lines;
   std::vector<formats::IndexSample> samples;
   bool by_index = false;
-  std::vector<Warning> warnings;
+  std::vector<Finding> warnings;
 };
 
 Listing list_folder(const ShardFolder& folder, std::size_t most = 1000) {

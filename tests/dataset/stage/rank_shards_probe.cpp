@@ -30,7 +30,7 @@ json run(const std::vector<std::string>& words) {
   const auto ranks = parse_ranks(words.at(1), std::stoull(words.at(2)));
   const RankShards found = shards_of_ranks(samples.size(), samples, ranks.value(), split_of(words[0]));
   json warnings = json::array();
-  for (const Warning& warning : found.warnings) warnings.push_back(warning.code);
+  for (const Finding& warning : found.warnings) warnings.push_back(warning.code);
   return {{"shards", found.shards}, {"warnings", warnings}};
 }
 

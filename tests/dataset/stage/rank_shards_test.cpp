@@ -23,7 +23,7 @@ Shards of(const std::vector<std::uint64_t>& set, const Ranks& ranks, RankSplit s
 }
 
 std::string warning_of(const std::vector<std::uint64_t>& set, const Ranks& ranks, RankSplit split) {
-  const std::vector<Warning> warnings = shards_of_ranks(set.size(), set, ranks, split).warnings;
+  const std::vector<Finding> warnings = shards_of_ranks(set.size(), set, ranks, split).warnings;
   REQUIRE(warnings.size() <= 1);
   return warnings.empty() ? "" : warnings[0].code;
 }
@@ -73,7 +73,7 @@ TEST_CASE("a rank without a shard is refused where webdataset would stop") {
   CHECK(failure == ErrorCode::usage);
   CHECK(failure.says("rank 3 of 8 gets no shard"));
   CHECK(failure.says("3 shards"));
-  CHECK(failure.says("--multiple-of 8"));
+  CHECK(failure.says("multiple_of 8"));
   CHECK(of(tens(3), {1, 2, 8}, RankSplit::webdataset) == Shards{1, 2});
   CHECK(failure_of([] { of({}, {0, 0, 1}, RankSplit::webdataset); }) == ErrorCode::usage);
 }

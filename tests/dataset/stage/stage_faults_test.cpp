@@ -26,7 +26,7 @@ using Answer = std::function<void(RemoteSet&, const ServedRequest&, ServerConnec
 constexpr int kForEver = 1 << 30;
 
 /// Requests `first` to `last` for bytes of one shard are answered like this.
-struct Fault {
+struct SourceFault {
   const char* what;
   int first;
   int last;
@@ -117,7 +117,7 @@ void replace(std::string& text, std::string_view what, std::string_view by) {
 std::string with_range(std::string_view range) { return fmt::format("ETag: \"v1\"\r\nContent-Range: {}\r\n", range); }
 
 // clang-format off
-const Fault kFaults[] = {
+const SourceFault kFaults[] = {
     {"a body that is cut", 2, 2, cut_after(1000)},
     {"bodies that are all cut", 1, kForEver, cut_after(20'000)},
     {"a body that is cut before its first byte", 1, 3, cut_after(0)},
@@ -174,14 +174,14 @@ const Fault kFaults[] = {
 };
 // clang-format on
 
-bool needs_manifest(const Fault& fault) { return std::string_view(fault.what).find("a bit that flips") == 0; }
+bool needs_manifest(const SourceFault& fault) { return std::string_view(fault.what).find("a bit that flips") == 0; }
 
-bool stalls(const Fault& fault) {
+bool stalls(const SourceFault& fault) {
   const std::string_view what = fault.what;
   return what.find("stall") != std::string_view::npos || what.find("trickle") != std::string_view::npos;
 }
 
-void stage_with(const Fault& fault, const Way& way, const Shards& shards) {
+void stage_with(const SourceFault& fault, const Way& way, const Shards& shards) {
   RemoteSet set(shards);
   if (stalls(fault)) set.stall = {10, Seconds(0.5)};
   set.at_data([&](int number, const ServedRequest& request, ServerConnection& connection) {
@@ -216,7 +216,7 @@ void stage_with(const Fault& fault, const Way& way, const Shards& shards) {
 
 TEST_CASE("whatever a server or network does to the bytes of an object") {
   const Shards shards;
-  for (const Fault& fault : kFaults) {
+  for (const SourceFault& fault : kFaults) {
     for (const Way& way : kWays) {
       if (needs_manifest(fault) && !way.manifest) continue;   // nobody could tell
       if (stalls(fault) && way.s3 == way.manifest) continue;  // these take their time

@@ -33,7 +33,7 @@ struct Source {
     Context ctx;
     StageResult result = stage_on(*posix_file_system(), source, wanted, options, ctx, steps());
     warnings.clear();
-    for (const Warning& warning : ctx.warnings()) warnings.push_back(warning.code);
+    for (const Finding& warning : ctx.warnings()) warnings.push_back(warning.code);
     return result;
   }
   StageResult stage(const StageRequest& wanted = {.manifest_name = "manifest.json"}) {

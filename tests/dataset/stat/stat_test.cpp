@@ -16,7 +16,7 @@ namespace {
 
 struct Stat {
   StatResult result;
-  std::vector<Warning> warnings;
+  std::vector<Finding> warnings;
 };
 
 Stat stat_folder(const std::string& path, std::optional<std::uint64_t> threads = {}) {

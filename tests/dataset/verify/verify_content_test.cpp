@@ -78,7 +78,7 @@ TEST_CASE("images that fail are distinguished, with shard, position and name, in
     CAPTURE(fmt::format("{}", fmt::join(codes(result), " ")));
     CHECK(codes(result) == Codes{"image_truncated", "image_other_format", "image_not_an_image", "image_corrupt"});
     CHECK(problem(result, "image_truncated").key == "cut.jpg");
-    CHECK(problem(result, "image_truncated").offset == 512 + (good.size() + 511) / 512 * 512 + 1024 + 512);
+    CHECK(problem(result, "image_truncated").where.offset == 512 + (good.size() + 511) / 512 * 512 + 1024 + 512);
     CHECK(problem(result, "image_other_format").severity == Severity::warning);
     CHECK(result.images == 5U);
     CHECK(result.has_findings());
@@ -211,7 +211,7 @@ TEST_CASE("differing_members: warned about with how many samples of the shard ar
   folder.write("b.tar", TarBuilder().sample("x", "i", "0").file("x.json", "{}").sample("y", "i", "1").end());
   const auto result = verify_path(folder.path());
   CHECK(codes(result) == Codes{"differing_members"});
-  CHECK(result.problems[0].shard == "b.tar");
+  CHECK(result.problems[0].where.path == "b.tar");
   CHECK(result.problems[0].key == "x");
   CHECK(result.problems[0].text.find("jpg json; most have jpg") != std::string::npos);
 }

@@ -66,7 +66,7 @@ TEST_CASE("checksums without anything to compare with are refused with the way t
   ShardFolder folder;
   folder.write("a.tar", good_samples(1));
   CHECK_THROWS_WITH_AS(verify_path(folder.path(), {.shards = {}, .depth = VerifyDepth::checksum, .threads = {}}),
-                       doctest::Contains("shardctl index"), Error);
+                       doctest::Contains("`index "), Error);
 }
 
 TEST_CASE("indexes alone serve as checksums") {
@@ -83,9 +83,9 @@ TEST_CASE("a changed byte in a sample names the shard, the sample and the member
   const auto result = verify_path(folder.path());
   CHECK(codes(result) == Codes{"sample_checksum"});
   const Problem& sample = problem(result, "sample_checksum");
-  CHECK(sample.shard == "a.tar");
+  CHECK(sample.where.path == "a.tar");
   CHECK(sample.key == "a1");
-  CHECK(sample.offset == 2560U);
+  CHECK(sample.where.offset == 2560U);
   CHECK(sample.text.find("a1.jpg") != std::string::npos);
   CHECK(result.has_findings());
 }
@@ -116,7 +116,7 @@ TEST_CASE("shards of one name in two folders are distinguished by their paths") 
   Context ctx;
   const auto result = verify({.shards = {a.path(), b.path()}, .threads = {}}, ctx);
   const Problem& found = problem(result, "duplicate_key");
-  CHECK(found.shard == b.path("s.tar"));
+  CHECK(found.where.path == b.path("s.tar"));
   CHECK(found.text.find(a.path("s.tar")) != std::string::npos);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("without an index the whole shard's checksum still tells") {
   folder.flip("b.tar", 600);
   const auto result = verify_path(folder.path());
   CHECK(codes(result) == Codes{"checksum"});
-  CHECK(result.problems[0].shard == "b.tar");
+  CHECK(result.problems[0].where.path == "b.tar");
 }
 
 TEST_CASE("a shard that was cut after it was indexed is one finding, which says how much is left") {
@@ -156,7 +156,7 @@ TEST_CASE("a shard that was cut after it was indexed is one finding, which says 
       const auto result = verify_path(folder.path(), {.shards = {}, .depth = VerifyDepth::decode, .threads = {}});
       std::uint64_t of_shard = 0;
       for (const Problem& item : result.problems) {
-        if (item.shard != "a.tar" || item.code.starts_with("image_")) continue;
+        if (item.where.path != "a.tar" || item.code.starts_with("image_")) continue;
         ++of_shard;
         // Whether the first is whole nothing tells before the second starts.
         const std::uint64_t samples = length < 2048 + 512 ? 0 : (length + 500) / 2048;  // padding may be cut
@@ -237,7 +237,7 @@ TEST_CASE("a folder that holds the shards of some ranks is sound, and says so") 
   fs::remove(folder.path("node/s-3.tar"));
   const auto missing = verify_path(folder.path("node"));
   CHECK(codes(missing) == Codes{"missing_shard"});
-  CHECK(missing.problems[0].shard == "s-3.tar");
+  CHECK(missing.problems[0].where.path == "s-3.tar");
   const catalog::ShardSet set = catalog::resolve_shards({folder.path("node")});
   CHECK(what_is_missing(set, catalog::manifests_by_folder(set)).value_or("").find("'s-3.tar'") != std::string::npos);
   fs::remove(folder.path("node/.shardkit/staged.json"));
@@ -287,8 +287,8 @@ TEST_CASE("missing and extra shards are errors when the folder is named, a subse
   fs::rename(folder.path("b.tar"), folder.path("c.tar"));
   const auto result = verify_path(folder.path());
   CHECK(codes(result) == Codes{"missing_shard", "extra_shard"});
-  CHECK(result.problems[0].shard == "b.tar");
-  CHECK(result.problems[1].shard == "c.tar");
+  CHECK(result.problems[0].where.path == "b.tar");
+  CHECK(result.problems[1].where.path == "c.tar");
   CHECK(result.has_findings());
 }
 
@@ -320,7 +320,7 @@ TEST_CASE("a shard that cannot be read is a finding, and the others are still ch
   fs::create_symlink("/proc/self/mem", folder.path("a.tar"));  // opens, and answers EIO at offset 0
   const auto result = verify_path(folder.path());
   CHECK(codes(result) == Codes{"unreadable"});
-  CHECK(result.problems[0].shard == "a.tar");
+  CHECK(result.problems[0].where.path == "a.tar");
   CHECK(result.samples == 2);
 }
 
@@ -350,7 +350,7 @@ TEST_CASE("the result does not depend on the number of threads") {
   const auto lines = [&](std::uint64_t threads) {
     std::vector<std::string> result;
     for (const Problem& item : verify_path(folder.path(), {.shards = {}, .threads = threads}).problems) {
-      result.push_back(item.shard + " " + item.code + " " + item.key + " " + item.text);
+      result.push_back(item.where.path + " " + item.code + " " + item.key + " " + item.text);
     }
     return result;
   };
@@ -375,7 +375,7 @@ TEST_CASE("a broken link among the shards is a finding, a folder is not a shard,
   fs::create_directory(folder.path("y.tar"));
   const auto result = verify_path(folder.path());
   CHECK(result.samples == 5);
-  CHECK(problem(result, "unreadable").shard == "x.tar");
+  CHECK(problem(result, "unreadable").where.path == "x.tar");
   CHECK(std::ranges::count(codes(result), "unreadable") == 1);
 }
 

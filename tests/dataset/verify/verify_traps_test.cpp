@@ -28,8 +28,8 @@ void check_only(const VerifyResult& result, std::string_view code, Severity seve
   const Problem& found = problem(result, code);
   CHECK(found.severity == severity);
   CHECK(found.key == key);
-  CHECK(found.shard == "s.tar");
-  CHECK(found.offset == 2048U);
+  CHECK(found.where.path == "s.tar");
+  CHECK(found.where.offset == 2048U);
   CHECK_FALSE(found.text.empty());
   CHECK(result.has_findings() == (severity == Severity::error));
 }
@@ -169,7 +169,7 @@ TEST_CASE("split_sample: an error where a sample's members do not stand together
   const Problem& split = problem(result, "split_sample");
   CHECK(split.key == "good");
   CHECK(split.severity == kError);
-  CHECK(split.offset == 4096U);
+  CHECK(split.where.offset == 4096U);
 }
 
 TEST_CASE("duplicate_key: an error in the later of two shards, with the position of the first") {
@@ -179,7 +179,7 @@ TEST_CASE("duplicate_key: an error in the later of two shards, with the position
   folder.write("c.tar", good_samples(2, "other"));
   const auto result = verify_path(folder.path());
   CHECK(codes(result) == Codes{"duplicate_key", "duplicate_key"});
-  CHECK(result.problems[1].shard == "b.tar");
+  CHECK(result.problems[1].where.path == "b.tar");
   CHECK(result.problems[1].key == "k1");
   CHECK(result.problems[1].text.find("'a.tar' at byte 2048") != std::string::npos);
   CHECK(result.has_findings());
@@ -190,7 +190,7 @@ TEST_CASE("duplicate_key, not split_sample: other files of a key in another shar
   folder.write("a.tar", TarBuilder().sample("k", "i", "1").end());
   folder.write("b.tar", TarBuilder().file("k.json", "{}").file("k.txt", "x").end());
   const Problem found = problem(verify_path(folder.path()), "duplicate_key");
-  CHECK(found.shard == "b.tar");
+  CHECK(found.where.path == "b.tar");
   CHECK(found.key == "k");
   const auto whole = with([](TarBuilder& b) { b.sample("k", "i", "1").file("other.jpg", "i").file("k.json", "{}"); });
   CHECK(std::ranges::count(codes(whole), "duplicate_key") == 0);
@@ -203,7 +203,7 @@ TEST_CASE("missing_label: an error where other samples have one, also in another
   folder.write("b.tar", TarBuilder().file("x.jpg", "i").file("y.jpg", "i").end());
   const auto result = verify_path(folder.path());
   CHECK(codes(result) == Codes{"missing_label"});
-  CHECK(result.problems[0].shard == "b.tar");
+  CHECK(result.problems[0].where.path == "b.tar");
   CHECK(result.problems[0].key == "x");
   CHECK(result.problems[0].count == 2);
   CHECK(verify_path(folder.path("b.tar")).problems.empty());

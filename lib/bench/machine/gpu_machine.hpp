@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "gpu/device.hpp"
+#include "gpu/device_jpeg_decoder.hpp"
+#include "gpu/direct_storage.hpp"
+#include "gpu/gpu_monitor.hpp"
+#include "system/probe.hpp"
+
+namespace shardkit::bench {
+
+/// The GPUs that a verb uses, and how to open what belongs to them. Borrowed.
+struct GpuMachine {
+  const system::Probe& probe;  ///< the rest of the machine
+  std::vector<gpu::Device*> devices{};
+  std::function<std::unique_ptr<gpu::DeviceJpegDecoder>(const gpu::Device&, unsigned threads)> open_jpegs{};
+  std::function<std::unique_ptr<gpu::DirectStorage>(const gpu::Device&)> open_storage{};
+  const gpu::GpuMonitor* monitor = nullptr;  ///< of the driver, if available
+  std::string missing{};                     ///< why there are no devices
+};
+
+/// Warns if the hardware decoders that a GPU may have cannot be used, because a library of the driver is missing.
+void warn_of_lost_hardware(const gpu::JpegDecoderFacts& facts, Context& context);
+
+}  // namespace shardkit::bench

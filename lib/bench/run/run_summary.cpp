@@ -1,0 +1,485 @@
+#include "bench/run/run_summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+
+namespace shardkit::bench {
+namespace {
+
+/// What the summary is about. Borrowed.
+struct RunFacts {
+  const MeasuredNode& node;
+  const std::optional<JobRequirement>& requirement;
+  std::vector<StageRate> separate;    ///< of the host's stages, from measurements of each
+  std::optional<StageRate> transfer;  ///< to the GPUs
+  std::vector<StageRate> judged;      ///< for the verdict: with the pipeline's rate if it was measured; copies last
+  std::optional<Rating> rating;       ///< of the job
+
+  const StageRate& slowest_on_host() const {
+    return *std::ranges::min_element(separate, {}, &StageRate::samples_per_second);
+  }
+  /// With a job: the samples per second that it needs.
+  double demand() const { return samples_per_second(requirement->job); }
+  /// Those for its required utilization.
+  double target() const { return demand() * requirement->min_au; }
+};
+
+/// Images far larger than the result: a crop uses a quarter of an image's area or more.
+bool is_oversized(const MeasuredNode& node) {
+  const double wanted = static_cast<double>(node.crop * node.crop) / 1e6;
+  constexpr double kFarLarger = 16;
+  return node.crop > 0 && node.megapixels > kFarLarger * wanted;
+}
+
+/// The share of unpacking in the CPU time of a sample, and what avoids it.
+std::string unpack_words(const MeasuredNode& node) {
+  return fmt::format(
+      "plain shards (`shardctl reshard`) avoid unpacking, which takes {:.0f} % of the CPU time of a sample",
+      node.unpack->cpu_seconds / cpu_seconds(node) * 100);
+}
+
+/// "7.1 more cores of this kind (9.1 in total)", with `what` they do before the brackets.
+std::string more_cores(const RunFacts& facts, std::string_view what = "") {
+  const double used = std::min(facts.node.threads, facts.node.cores);
+  const double needed = used * facts.target() / facts.rating->supply_per_second;
+  return fmt::format("{:.1f} more cores of this kind{} ({:.1f} in total)", needed - used, what, needed);
+}
+
+/// More cores, and how to need fewer of them.
+std::string decode_remedy(const RunFacts& facts) {
+  const MeasuredNode& node = facts.node;
+  std::string text = more_cores(facts, " would close the gap") + ", or decoding on the GPU";
+  if (node.cpu_limit && *node.cpu_limit < node.threads + 1) {
+    text += fmt::format("; raise the control group's CPU limit of {:.2f} cores", *node.cpu_limit);
+  }
+  if (node.threads < node.cores) {
+    text += fmt::format("; --threads {:.0f} leaves cores idle", node.threads);
+  }
+  if (node.unpack) text += "; " + unpack_words(node);
+  if (is_oversized(node)) {
+    text += fmt::format(
+        "; images of {:.1f} megapixels are decoded for crops of {}: `shardctl convert --resize` makes them smaller "
+        "once",
+        node.megapixels, node.crop);
+  }
+  return text;
+}
+
+/// Whether more reads in flight help, and how many, as measured: at a latency that does not depend on their number, a
+/// rate needs rate x latency of them (Little's law).
+std::string more_readers_words(const RunFacts& facts) {
+  constexpr double kHelps = 1.1;
+  constexpr std::string_view kFaster = "use faster storage, or stage the shards to a local disk";
+  const MeasuredNode& node = facts.node;
+  if (!node.more_readers) return "use more readers or faster storage, or stage the shards to a local disk";
+  const double bytes = sample_bytes(node, facts.requirement);
+  const double latency = node.readers * bytes / node.read.rate;
+  const double gain = node.more_readers->bytes_per_second / node.read.rate;
+  if (gain < kHelps) {
+    return fmt::format("{}; more reads in flight do not help ({} instead of {:.0f}: {})", kFaster,
+                       node.more_readers->readers, node.readers, format_rate(node.more_readers->bytes_per_second));
+  }
+  const double gpus = static_cast<double>(facts.requirement->job.gpus);
+  const double workers = std::ceil(facts.target() * latency / gpus);
+  const double most = node.more_readers->bytes_per_second / bytes;
+  if (most < facts.target() && workers * gpus <= static_cast<double>(node.more_readers->readers)) {
+    return fmt::format("{}; {} reads in flight instead of {:.0f} give {}", kFaster, node.more_readers->readers,
+                       node.readers, sample_rate_text(most));
+  }
+  return fmt::format(
+      "a sample takes {} to read, so {:.0f} reads in flight are needed, --workers {:.0f} ({} gave {}); or {}",
+      format_duration(latency), workers * gpus, workers, node.more_readers->readers, sample_rate_text(most), kFaster);
+}
+
+/// "1.2 GB/s more": the missing rate of storage.
+std::string read_remedy(const RunFacts& facts) {
+  const MeasuredNode& node = facts.node;
+  const double missing = facts.target() * sample_bytes(node, facts.requirement) - node.read.rate;
+  std::string text =
+      fmt::format("{} more from storage would close the gap ({} in total): {}", format_rate(std::max(missing, 0.0)),
+                  format_rate(node.read.rate + missing), more_readers_words(facts));
+  if (node.file_costs_ratio) {
+    text += fmt::format(
+        "; {:.0f} % of the time of a file is opening, stat and closing, which shards avoid (`shardctl convert`)",
+        *node.file_costs_ratio * 100);
+  }
+  return text;
+}
+
+/// Plain shards, or what unpacks faster: more shards if there are fewer than cores.
+std::string unpack_remedy(const RunFacts& facts) {
+  const bool has_few_shards = unpacking_cores(facts.node) < facts.node.cores;
+  return unpack_words(facts.node) + "; or " +
+         (has_few_shards ? "use more shards, each of which keeps one core busy" : more_cores(facts));
+}
+
+/// "4.00 GB/s more to each GPU": the missing rate of the links.
+std::string transfer_remedy(const RunFacts& facts) {
+  const double measured = facts.node.transfer->rate;
+  const double needed = measured * facts.target() / facts.rating->supply_per_second;
+  std::string text = fmt::format(
+      "{} more to each GPU would close the gap ({} in total): ", format_rate(needed - measured), format_rate(needed));
+  if (decodes(facts.node, facts.requirement)) {
+    text += "8-bit values normalized on the GPU need a quarter of the bandwidth of float32 (--dtype u8); ";
+  }
+  return text + "a link with more lanes or of a newer generation (`iobench transfer` measures this one)";
+}
+
+/// The cores or bytes per second that would close the gap, and other remedies.
+std::string remedy(const RunFacts& facts) {
+  const std::string& stage = facts.rating->limiting_stage;
+  if (stage == stage::kRead) return read_remedy(facts);
+  if (stage == stage::kUnpack) return unpack_remedy(facts);
+  if (stage == stage::kTransfer) return transfer_remedy(facts);
+  if (stage == stage::kAugment) {  // a crop or batch of fewer bytes, or the GPU
+    return "8-bit values normalized on the GPU leave the CPU only the flip and a quarter of the bytes (--dtype u8); "
+           "or " +
+           more_cores(facts);
+  }
+  return decode_remedy(facts);
+}
+
+/// The first stage that is still too slow once the slowest one is fast enough.
+std::string also_short(const RunFacts& facts) {
+  for (const StageRate& rate : facts.judged) {
+    if (rate.stage == facts.rating->limiting_stage || rate.samples_per_second >= facts.target()) continue;
+    return fmt::format("; {} is also too slow ({})", rate.stage, sample_rate_text(rate.samples_per_second));
+  }
+  return {};
+}
+
+std::string cache_words(const MeasuredNode& node) {
+  if (from_memory(node)) return fmt::format("; storage was not measured: {} page cache", enum_name(node.cache_state));
+  if (node.cache_state == CacheState::direct) return "; reads bypassed the page cache (O_DIRECT)";
+  if (node.cache_state == CacheState::unknown) return "; whether the data was cached is unknown";
+  return {};
+}
+
+std::string decoding_words(const RunFacts& facts) {
+  const auto& requirement = facts.requirement;
+  const bool is_of_images = !requirement || requirement->is_of_images();
+  if (!is_of_images && requirement->kind) {
+    return fmt::format("; samples are {}: judged only by reading", enum_name(*requirement->kind));
+  }
+  if (!facts.node.decode) return "; the data contains no JPEGs: decoding was not measured";
+  if (is_of_images) return {};
+  return fmt::format("; samples of {} are not JPEGs: judged only by reading", requirement->preset->name);
+}
+
+/// Whether both names mean the cores that decode.
+bool is_same_stage(std::string_view a, std::string_view b) {
+  const auto of_cores = [](std::string_view stage) {
+    return stage == stage::kUnpack || stage == stage::kDecode || stage == stage::kAugment;
+  };
+  return a == b || (of_cores(a) && of_cores(b));
+}
+
+/// That others made the rates lower; empty if they did not.
+std::string disturbance(const MeasuredNode& node) {
+  if (!node.neighbors.disturb()) return {};
+  return fmt::format("; {}: an idle machine would be faster", node.neighbors.text());
+}
+
+/// If the threads of the pipeline spent their time in another stage than the one that is slowest when measured
+/// separately: that this is so. If both rates are close, both stages are named.
+std::string other_attribution(const RunFacts& facts) {
+  constexpr double kClose = 1.15;
+  const StageRate& slowest = facts.slowest_on_host();
+  const auto other = std::ranges::find_if(
+      facts.separate, [&](const StageRate& rate) { return is_same_stage(rate.stage, facts.node.pipeline_stage); });
+  if (!facts.node.pipeline || other == facts.separate.end() || &*other == &slowest) return {};
+  if (other->samples_per_second < kClose * slowest.samples_per_second) {
+    return fmt::format("; {} is about as slow ({})", other->stage, sample_rate_text(other->samples_per_second));
+  }
+  return fmt::format(
+      "; this is uncertain: {} is the slowest stage when measured alone, but the pipeline waited for {}. Run again "
+      "with a longer --budget",
+      slowest.stage, other->stage);
+}
+
+/// That the node would feed the job, but not with PyTorch's loader.
+std::string slower_loader(const RunFacts& facts, const LoaderAdvice& loader) {
+  if (loader.samples_per_second >= facts.target() || loader.line.empty()) return {};
+  return fmt::format("; but PyTorch with PIL delivers only about {} with {} per GPU{}",
+                     sample_rate_text(loader.samples_per_second), format_count(loader.workers, "worker"),
+                     facts.node.neighbors.disturb() ? " on an idle machine" : "");
+}
+
+std::string text_on_job(const RunFacts& facts, const RunSummary& summary) {
+  const Verdict& verdict = summary.verdict;
+  const std::string numbers = fmt::format(
+      "{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(facts.rating->supply_per_second),
+      rate_number(facts.demand()), facts.rating->overlapped_au * 100, cache_words(facts.node), decoding_words(facts));
+  if (!verdict.ok) {
+    return fmt::format("undecided: {}, and {} was too slow: {}; run again on an idle machine",
+                       facts.node.neighbors.text(), verdict.limiting_stage, numbers);
+  }
+  std::string text = fmt::format("{} is the bottleneck: {}", verdict.limiting_stage, numbers);
+  if (verdict.limiting_stage == stage::kCompute) text = "GPUs are fed: " + numbers;
+  if (!*verdict.ok) return text + other_attribution(facts) + disturbance(facts.node);
+  if (verdict.limiting_stage != stage::kCompute) text.insert(0, "enough; ");
+  return text + disturbance(facts.node) + slower_loader(facts, summary.loader);
+}
+
+std::string text_without_job(const RunFacts& facts, const RunSummary& summary) {
+  const MeasuredNode& node = facts.node;
+  if (decodes(node, {})) {
+    return fmt::format("{}; {} is the bottleneck{}{}{}", sample_rate_text(summary.predicted.samples_per_second),
+                       summary.verdict.limiting_stage, cache_words(node), other_attribution(facts), disturbance(node));
+  }
+  const StageRate& slowest = facts.slowest_on_host();
+  return fmt::format("reads {} ({}){}{}{}{}", sample_rate_text(slowest.samples_per_second), format_rate(node.read.rate),
+                     slowest.stage == stage::kUnpack ? "; unpack is the bottleneck" : "", cache_words(node),
+                     decoding_words(facts), disturbance(node));
+}
+
+std::string transfer_note(const RunFacts& facts) {
+  const MeasuredNode& node = facts.node;
+  const std::uint64_t gpus = facts.requirement ? facts.requirement->job.gpus : node.transfer_gpus;
+  const std::string rate = format_rate(node.transfer->rate);
+  if (gpus > 1) return fmt::format("{} to each, {} of {} at once", rate, node.transfer_gpus, gpus);
+  return fmt::format("{} to the GPU, {} per copy", rate,
+                     format_size(static_cast<std::uint64_t>(node.transfer_copy_bytes)));
+}
+
+/// How the value of a row of the table was measured or predicted.
+std::string stage_note(std::string_view stage, const RunFacts& facts) {
+  const MeasuredNode& node = facts.node;
+  if (stage == stage::kRead) {
+    return fmt::format("{}, {}, {:.0f} in flight", format_rate(node.read.rate), enum_name(node.cache_state),
+                       node.readers);
+  }
+  if (stage == stage::kMoreReads) {
+    return fmt::format("{}, {} in flight", format_rate(node.more_readers->bytes_per_second),
+                       node.more_readers->readers);
+  }
+  if (stage == stage::kUnpack) {
+    return fmt::format("alone, on {:.0f} cores; {} of CPU time each", unpacking_cores(node),
+                       format_duration(node.unpack->cpu_seconds));
+  }
+  if (stage == stage::kDecode) return fmt::format("beside the others; alone {}/s", rate_number(node.decode->rate));
+  if (stage == stage::kAugment) return "alone: flip, normalize, collate";
+  if (stage == stage::kTransfer) return transfer_note(facts);
+  return fmt::format("all at once; {}/s expected", rate_number(facts.slowest_on_host().samples_per_second));
+}
+
+/// The verdict in a line. `ok` and `limiting_stage` of `summary.verdict` are known.
+std::string verdict_text(const RunFacts& facts, const RunSummary& summary) {
+  return facts.rating ? text_on_job(facts, summary) : text_without_job(facts, summary);
+}
+
+/// What would close the gap of a job that the node does not feed; if others disturbed the measurement, how to find out.
+/// Empty for one that is fed, or undecided.
+std::string remedy_text(const RunFacts& facts, const Verdict& verdict) {
+  if (!facts.rating || verdict.ok.value_or(true)) return {};
+  // What would close a gap cannot follow from rates that others made lower.
+  if (facts.node.neighbors.disturb()) return "run again on an idle machine to find out what would close the gap";
+  return remedy(facts) + also_short(facts);
+}
+
+/// The host's rates for the verdict: if the pipeline was measured, its rate replaces that of the slowest stage, and no
+/// other is below it.
+std::vector<StageRate> judged_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                                    std::vector<StageRate> rates) {
+  if (!node.pipeline || !decodes(node, requirement)) return rates;
+  const auto slowest = std::ranges::min_element(rates, {}, &StageRate::samples_per_second);
+  for (StageRate& rate : rates) rate.samples_per_second = std::max(rate.samples_per_second, node.pipeline->rate);
+  slowest->samples_per_second = node.pipeline->rate;
+  return rates;
+}
+
+/// The interval of a stage as one of `rate`, which is a multiple of its own. The rate of a single repetition is a mean
+/// over all its time, the interval that of the median over slices: if the mean is outside, the interval does not
+/// describe the rate.
+std::optional<stats::Interval> scaled(const MeasuredStage& stage, double rate) {
+  const auto& interval = stage.interval;
+  if (!interval || stage.rate <= 0 || stage.rate < interval->low || stage.rate > interval->high) return std::nullopt;
+  return stats::Interval{interval->low * rate / stage.rate, interval->high * rate / stage.rate};
+}
+
+/// Without the notes.
+std::vector<StageTableRow> stage_table(const RunFacts& facts) {
+  const MeasuredNode& node = facts.node;
+  std::vector<StageTableRow> rows;
+  const auto add = [&](std::string_view stage, double measured, const std::optional<stats::Interval>& interval) {
+    StageTableRow& row = rows.emplace_back(StageTableRow{std::string(stage), {}, measured, interval, {}, {}});
+    if (facts.requirement) row.required_per_second = facts.demand();
+    if (facts.requirement) row.headroom_ratio = measured / facts.demand();
+  };
+  const double read = facts.separate.front().samples_per_second;
+  add(stage::kRead, read, scaled(node.read, read));
+  if (node.more_readers && node.sample_bytes > 0) {
+    add(stage::kMoreReads, node.more_readers->bytes_per_second / sample_bytes(node, facts.requirement), {});
+  }
+  if (const auto unpack = std::ranges::find(facts.separate, stage::kUnpack, &StageRate::stage);
+      node.unpack && unpack != facts.separate.end()) {
+    add(stage::kUnpack, unpack->samples_per_second, {});
+  }
+  if (decodes(node, facts.requirement)) {
+    const double decode = facts.separate.back().samples_per_second;
+    add(stage::kDecode, decode, scaled(*node.decode, decode));
+    if (node.augment) add(stage::kAugment, node.augment->rate, node.augment->interval);
+    if (node.pipeline) add(stage::kPipeline, node.pipeline->rate, node.pipeline->interval);
+  }
+  if (facts.transfer) {
+    const double transfer = facts.transfer->samples_per_second;
+    add(stage::kTransfer, transfer, scaled(*node.transfer, transfer));
+  }
+  return rows;
+}
+
+/// How many GPUs of each preset the node can feed; presets of JPEGs only if decoding was measured.
+std::vector<PresetRow> presets_fed(const MeasuredNode& node, double decode_samples_per_second) {
+  Supply supply;
+  supply.read_bytes_per_second = node.read.rate;
+  if (decodes(node, {})) {
+    supply.decode_samples_per_second = decode_samples_per_second;
+    supply.decoded_sample_bytes = node.sample_bytes;
+  }
+  std::vector<PresetRow> rows = preset_rows(supply);
+  if (!decodes(node, {})) std::erase_if(rows, [](const PresetRow& row) { return find_preset(row.name).jpeg; });
+  return rows;
+}
+
+/// The batches of the job's loader: crops of images, or samples as they are stored.
+LoaderBatches loader_batches(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                             const LoaderOptions& loader, bool makes_crops) {
+  LoaderBatches batches = loader.batches;
+  if (requirement) {
+    batches.gpus = requirement->job.gpus;
+    batches.batch = requirement->job.batch;
+    batches.step_seconds = requirement->job.step_seconds;
+  }
+  if (!makes_crops) batches.decoded_bytes = decoded_bytes(node, requirement, batches.decoded_bytes);
+  return batches;
+}
+
+/// The DataLoader for the job. Samples that are not images are only read, with times in proportion to their bytes.
+LoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                           const LoaderOptions& loader) {
+  LoaderData data = loader.data;
+  SampleWork work = node.sample_work;
+  LoaderReads reads = node.loader_reads;
+  if (requirement && !requirement->is_of_images()) {
+    data.kind = LoaderKind::none;
+    data.why_none = fmt::format("samples of {} are not images",
+                                requirement->preset == nullptr ? "this job" : requirement->preset->name);
+    work = {};
+    const double ratio = node.sample_bytes > 0 ? sample_bytes(node, requirement) / node.sample_bytes : 1;
+    if (work.unpack = node.unpack; work.unpack) {
+      work.unpack->cpu_seconds *= ratio;
+      work.unpack->unpacked_sample_bytes *= ratio;
+    }
+    reads.wait_seconds *= ratio;
+    if (reads.samples_per_second) *reads.samples_per_second /= ratio;
+  }
+  const LoaderBatches batches = loader_batches(node, requirement, loader, data.kind != LoaderKind::none);
+  const LoaderCosts costs = loader_costs(data, work, reads, batches, sample_bytes(node, requirement), node.calibration);
+  return advise_loader(costs, loader.limits, data, batches, loader.operands);
+}
+
+RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& requirement,
+                               const LoaderOptions& loader) {
+  RunRequirement required;
+  if (requirement.preset != nullptr) required.preset = requirement.preset->name;
+  required.gpus = requirement.job.gpus;
+  required.min_au_ratio = requirement.min_au;
+  required.samples_per_second = samples_per_second(requirement.job);
+  required.bytes_per_second = required.samples_per_second * sample_bytes(node, requirement);
+  required.h2d_bytes_per_second =
+      required.samples_per_second * decoded_bytes(node, requirement, loader.batches.decoded_bytes);
+  return required;
+}
+
+/// A job that the node would not feed is undecided if others disturbed the measurement.
+void add_rating(const RunFacts& facts, bool force, RunSummary& summary) {
+  const Rating& rating = *facts.rating;
+  summary.predicted.au_ratio = rating.overlapped_au;
+  summary.predicted.au_serial_ratio = rating.serial_au;
+  summary.predicted.gpus_fed = rating.gpus_fed;
+  summary.verdict.limiting_stage = rating.limiting_stage;
+  summary.verdict.ok = rating.ok;
+  if (!rating.ok && !force && facts.node.neighbors.disturb()) summary.verdict.ok.reset();
+}
+
+}  // namespace
+
+RunSummary summarize_run(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
+                         const LoaderOptions& loader) {
+  RunFacts facts{
+      node, requirement, stage_rates(node, requirement), transfer_rate(node, requirement, loader.batches.decoded_bytes),
+      {},   {}};
+  facts.judged = judged_rates(node, requirement, facts.separate);
+  const double decode_rate = facts.judged.back().samples_per_second;
+  if (facts.transfer) facts.judged.push_back(*facts.transfer);
+  RunSummary summary;
+  summary.stage_table = stage_table(facts);
+  summary.loader = loader_advice(node, requirement, loader);
+  const StageRate slowest = *std::ranges::min_element(facts.judged, {}, &StageRate::samples_per_second);
+  summary.predicted.samples_per_second = slowest.samples_per_second;
+  summary.predicted.bytes_per_second = slowest.samples_per_second * sample_bytes(node, requirement);
+  if (node.pipeline && decodes(node, requirement)) {
+    summary.predicted.of_measured_ratio = facts.slowest_on_host().samples_per_second / node.pipeline->rate;
+  }
+  if (requirement) {
+    facts.rating = rating_of(requirement->job, requirement->min_au, facts.judged);
+    summary.requirement = run_requirement(node, *requirement, loader);
+    add_rating(facts, loader.force_verdict, summary);
+  } else {
+    summary.presets = presets_fed(node, decode_rate);
+    summary.verdict.limiting_stage = slowest.stage;
+  }
+  for (StageTableRow& row : summary.stage_table) row.note = stage_note(row.stage, facts);
+  summary.verdict.text = verdict_text(facts, summary);
+  summary.verdict.remedy = remedy_text(facts, summary.verdict);
+  return summary;
+}
+
+void StageTableRow::describe(FieldList& v) {
+  v.field({"stage", "stage", kLabel}, stage);
+  v.field({"required_per_second", Unit::per_second, "samples that the job needs"}, required_per_second);
+  v.field({"measured_per_second", Unit::per_second,
+           "samples that the stage delivers; with --repeat the median of all repetitions"},
+          measured_per_second);
+  v.field({"interval",
+           "95 % interval of that rate: over slices of 0.1 s, or with --repeat over repetitions (the full range if "
+           "there are fewer than 6). Absent if the stage took less than 1 s or the rate lies outside"},
+          interval);
+  v.field({"headroom_ratio", Unit::factor, "measured divided by required"}, headroom_ratio);
+  v.field({"note", "how the value was measured or predicted"}, note);
+}
+
+void RunRequirement::describe(FieldList& v) {
+  v.field({"preset", "preset that the job came from"}, preset);
+  v.field({"gpus", Unit::count, "GPUs"}, gpus);
+  v.field({"min_au_ratio", Unit::ratio, "required GPU utilization"}, min_au_ratio);
+  v.field({"samples_per_second", Unit::per_second, "samples that all GPUs need"}, samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
+  v.field({"h2d_bytes_per_second", Unit::bytes_per_second, "decoded bytes from host to GPUs"}, h2d_bytes_per_second);
+}
+
+void PredictedSupply::describe(FieldList& v) {
+  v.field({"samples_per_second", Unit::per_second, "samples that the node feeds, as in the verdict",
+           derived_metric(Better::higher)},
+          samples_per_second);
+  v.field({"bytes_per_second", Unit::bytes_per_second, "stored bytes for these samples"}, bytes_per_second);
+  v.field({"of_measured_ratio", Unit::factor, "rate predicted from the host's stages divided by the pipeline's rate"},
+          of_measured_ratio);
+  v.field({"au_ratio", Unit::ratio, "GPU utilization if loading overlaps compute fully"}, au_ratio);
+  v.field({"au_serial_ratio", Unit::ratio, "GPU utilization if each step waits for its batch"}, au_serial_ratio);
+  v.field({"gpus_fed", Unit::count, "GPUs that this rate can feed"}, gpus_fed);
+}
+
+void Verdict::describe(FieldList& v) {
+  v.field({"ok", "false if a requirement was given and missed; null if others disturbed a measurement that missed it"},
+          ok);
+  v.field({"limiting_stage", "the bottleneck"}, limiting_stage);
+  v.field({"text", "the verdict in a line"}, text);
+  v.field({"remedy", "what would close the gap"}, remedy);
+}
+
+}  // namespace shardkit::bench

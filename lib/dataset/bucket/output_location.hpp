@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "catalog/inputs.hpp"
+#include "core/context.hpp"
+#include "io/output_files.hpp"
+
+namespace shardkit::dataset {
+
+/// A folder for outputs, and the files in which it is.
+struct OutputLocation {
+  std::unique_ptr<io::OutputFiles> files;
+  std::string folder;  ///< a local path as given, or the address of a prefix
+};
+
+/// Opens `target`, a local folder or s3://bucket/prefix; sends nothing yet. `ctx` outlives the result. Throws
+/// Error{usage} for an address that cannot be written to.
+OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& ctx);
+
+}  // namespace shardkit::dataset

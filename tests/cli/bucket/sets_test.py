@@ -1,0 +1,109 @@
+"""Sets that convert, reshard, merge and index make in a bucket of a real radosgw: the bytes of the same set on disk.
+
+The moments of kills follow from a fixed seed. With SHARDKIT_SOAK there are 100."""
+
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from buckets import BucketTest  # noqa: E402
+from program import SOAK, tree  # noqa: E402
+from radosgw import skip_unless_installed  # noqa: E402
+
+
+def setUpModule():
+    BucketTest.start_server("sets").connection.close()
+
+
+class SetTest(BucketTest):
+    def setUp(self):
+        super().setUp()
+        self.src = self.make_tree(classes=3, per_class=40, size=600_000)
+
+    def made_here(self, folder):
+        """The files of a set on disk that stage copies: without its plan and MD5s."""
+        return {name: content for name, content in tree(folder).items() if name != ".shardkit/plan" and not name.endswith(".md5")}
+
+    def on_disk(self, *options):
+        here = self.folder / "here"
+        self.result("convert", self.src, here, "--samples", "40", *options)
+        return self.made_here(here)
+
+
+class Sets(SetTest):
+    def test_convert_and_verify(self):
+        result = self.result("convert", self.src, "s3://sets/whole/", "--samples", "40", "--index", "wids")
+        self.assertEqual(result["manifest"], "s3://sets/whole/manifest.json")
+        self.assertEqual(self.staged("s3://sets/whole"), self.on_disk("--index", "wids"))
+        self.result("verify", "s3://sets/whole", "--depth", "checksum")
+        again = self.result("convert", self.src, "s3://sets/whole", "--samples", "40", "--index", "wids")
+        self.assertEqual((again["shards_written"], again["shards_reused"]), (0, 3))
+        self.assertEqual(self.open_uploads("s3://sets/whole"), 0)
+
+    def test_a_plan_and_its_parts_need_no_shared_folder(self):
+        self.result("plan", self.src, "-o", "s3://sets/plans/train", "--samples", "40")
+        parted = ("convert", self.src, "s3://sets/parts", "--plan", "s3://sets/plans/train", "--part")
+        self.result(*parted, "0/2")
+        self.assertIn("--part 1/2", self.refusal(4, "merge", "s3://sets/parts"))
+        self.assertEqual(self.result("parts", "s3://sets/parts")["missing_tasks"], "1")
+        self.assertIn("has not finished", self.refusal(4, "stage", "s3://sets/parts", self.folder / "early"))
+        self.result(*parted, "1/2")
+        self.result("merge", "s3://sets/parts")
+        self.assertEqual(self.staged("s3://sets/parts"), self.on_disk())
+
+    def test_split_reshard_and_index(self):
+        self.result("convert", self.src, "s3://sets/split", "--samples", "20", "--split", "train=0.8", "--split", "val=0.2")
+        self.result("reshard", "s3://sets/split/train", "s3://sets/again", "--samples", "30")
+        self.result("index", "s3://sets/again", "--wids")
+        here = self.folder / "again"
+        self.result("reshard", "s3://sets/split/train", here, "--samples", "30")
+        self.result("index", here, "--wids")
+        self.assertEqual(self.staged("s3://sets/again"), self.made_here(here))
+        self.assertIn("s3://sets/again", self.refusal(4, "reshard", here, "s3://sets/again", "--samples", "7"))
+
+    def test_a_dry_run_writes_nothing(self):
+        dry = self.result("convert", self.src, "s3://sets/dry", "--samples", "40", "--dry-run")["dry_run"]
+        self.assertEqual((dry["shards"], dry["free_bytes"]), (3, None))
+        self.refusal(4, "ls", "s3://sets/dry")
+
+
+class Kills(SetTest):
+    def test_the_same_command_after_kills_at_random_times_makes_the_set_of_the_disk(self):
+        moments = random.Random(17)
+        command = self.command("convert", self.src, "s3://sets/kills", "--samples", "40")
+        kills = 0
+        for _ in range(100 if SOAK else 8):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
+            time.sleep(moments.uniform(0.02, 0.9))
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            elif SOAK:
+                self.remove_set("s3://sets/kills")
+            process.wait()
+        self.assertGreater(kills, 0)
+        self.result(*command[1:-2])
+        self.assertEqual(self.staged("s3://sets/kills"), self.on_disk())
+        self.shardctl("upload", "--clean", "s3://sets/kills", "--older-than", "0s")
+        self.assertEqual(self.open_uploads("s3://sets/kills"), 0)
+
+
+class Refusals(SetTest):
+    def test_targets_that_cannot_be_written_are_refused_before_the_first_byte(self):
+        self.assertIn("NoSuchBucket", self.refusal(4, "convert", self.src, "s3://no-such-bucket/x"))
+        wrong = {**self.env, "AWS_SECRET_ACCESS_KEY": "wrong-one"}
+        self.assertIn("SignatureDoesNotMatch", self.refusal(4, "convert", self.src, "s3://sets/x", env=wrong))
+        self.refusal(2, "convert", self.src, "s3://")
+        self.refusal(2, "convert", self.src, "https://host/x")
+        self.assertIn("--append", self.refusal(2, "convert", self.src, "s3://sets/x", "--append"))
+        self.assertIn("1024 bytes", self.refusal(2, "convert", self.src, "s3://sets/" + "x" * 1000))
+
+
+if __name__ == "__main__":
+    skip_unless_installed()
+    unittest.main()

@@ -1,0 +1,224 @@
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "core/prng.hpp"
+#include "dataset/bucket/store_files.hpp"
+#include "dataset/convert/convert.hpp"
+#include "dataset/reshard/reshard.hpp"
+#include "net/bucket_server.hpp"
+#include "support/errors.hpp"
+#include "support/image_tree.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace shardkit;
+using namespace shardkit::dataset;
+using namespace shardkit_test;
+
+namespace {
+
+constexpr StoreMemory kMemory{.part_bytes = 1 << 20, .sent_parts = 2};  // about three parts for a shard
+
+/// A source tree and a bucket.
+struct Fixture {
+  TempDir dir;
+  ImageTree tree{.root = dir.path("src"), .largest = 150'000};
+  BucketServer server;
+
+  Fixture() { tree.make(); }
+
+  ConvertOptions options(const std::string& target) const {
+    ConvertOptions options;
+    options.source = tree.root;
+    options.target = target;
+    options.sharding.samples = 40;
+    options.index = {"wids", "dali"};
+    options.threads = 2;
+    return options;
+  }
+
+  /// The files of the same set on disk.
+  std::map<std::string, std::string> on_disk() const {
+    Context ctx;
+    convert(options(dir.path("set")), ctx);
+    return tree_content(dir.path("set"));
+  }
+
+  ConvertResult convert_to_bucket(const ConvertOptions& options, Context& ctx) {
+    StoreFiles files(server.store("set"), ctx.stop_token(), kMemory);
+    ConvertOptions there = options;
+    there.target = files.location();
+    return convert_on(files, there, ctx);
+  }
+  ConvertResult convert_to_bucket() {
+    Context ctx;
+    return convert_to_bucket(options(""), ctx);
+  }
+
+  std::map<std::string, std::string> in_bucket() const {
+    std::map<std::string, std::string> content;
+    for (const auto& [key, object] : server.objects()) content[key.substr(4)] = object.bytes;
+    return content;
+  }
+
+  std::size_t first_request(const std::string& method, const std::string& path) const {
+    const auto requests = server.requests();
+    const auto found = std::ranges::find_if(requests, [&](const ServedRequest& request) {
+      return request.method == method && request.path() == "/bucket/set/" + path;
+    });
+    return static_cast<std::size_t>(found - requests.begin());
+  }
+};
+
+const std::string kFirst = "shard-000000.tar";
+
+}  // namespace
+
+TEST_CASE("a set in a bucket has the bytes of the set on disk, whatever the store knows") {
+  struct Store {
+    std::set<std::string> checksums;
+    bool has_conditions = true;
+    bool has_own_etags = false;
+  };
+  Fixture f;
+  const auto expected = f.on_disk();
+  for (const Store& store : {Store{{"xxhash128", "crc64nvme"}}, Store{{"crc64nvme"}, true, true}, Store{{}, false}}) {
+    Fixture here;
+    here.tree.root = f.tree.root;
+    here.server.checksums = store.checksums;
+    here.server.has_conditions = store.has_conditions;
+    here.server.has_own_etags = store.has_own_etags;
+    const ConvertResult result = here.convert_to_bucket();
+    CHECK(here.in_bucket() == expected);
+    CHECK(here.server.open_uploads() == 0);
+    CHECK(result.manifest == "s3://bucket/set/manifest.json");
+    CHECK(here.first_request("PUT", "manifest.json") > here.first_request("POST", "shard-000002.tar"));
+    CHECK(here.server.count("POST", "uploads") > 0);
+  }
+}
+
+TEST_CASE("the same convert continues inside the shards that a failure interrupted") {
+  Fixture f;
+  f.server.set_fault([](const ServedRequest& request) {
+    return request.target.find("partNumber=2") != std::string::npos ? WriteFault::denied : WriteFault::none;
+  });
+  CHECK(failure_of([&] { f.convert_to_bucket(); }) == ErrorCode::denied);
+  CHECK_FALSE(f.in_bucket().contains("manifest.json"));
+  const std::size_t sent = f.server.count("PUT", "partNumber=1&");
+  REQUIRE(sent > 0);
+  f.server.set_fault({});
+  f.convert_to_bucket();
+  CHECK(f.in_bucket() == f.on_disk());
+  CHECK(f.server.open_uploads() == 0);
+}
+
+TEST_CASE("finished shards are kept, and a finished set needs no write") {
+  Fixture f;
+  f.convert_to_bucket();
+  f.server.erase("set/" + kFirst);
+  const ConvertResult repaired = f.convert_to_bucket();
+  CHECK(repaired.shards_written == 1);
+  CHECK(f.in_bucket() == f.on_disk());
+}
+
+TEST_CASE("a stop in the middle leaves no manifest, and the next run goes on") {
+  Fixture f;
+  std::stop_source stop;
+  Context stopped(stop.get_token());
+  f.server.set_fault([&](const ServedRequest& request) {
+    if (request.method == "PUT" && request.path().ends_with(kFirst)) stop.request_stop();
+    return WriteFault::none;
+  });
+  CHECK(failure_of([&] { f.convert_to_bucket(f.options(""), stopped); }) == ErrorCode::cancelled);
+  CHECK_FALSE(f.in_bucket().contains("manifest.json"));
+  f.server.set_fault({});
+  f.convert_to_bucket();
+  CHECK(f.in_bucket() == f.on_disk());
+}
+
+TEST_CASE("faults of the store at random places change no byte, or end with an error that the next run heals") {
+  Fixture f;
+  const auto expected = f.on_disk();
+  constexpr WriteFault kFaults[] = {WriteFault::busy,         WriteFault::dropped,     WriteFault::lost,
+                                    WriteFault::failed_after, WriteFault::error_after, WriteFault::error_in_200,
+                                    WriteFault::expired,      WriteFault::conflict};
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    CAPTURE(seed);
+    Fixture here;
+    here.tree.root = f.tree.root;
+    here.server.set_fault([&kFaults, random = Prng(seed)](const ServedRequest&) mutable {
+      return random.below(8) == 0 ? kFaults[random.below(std::size(kFaults))] : WriteFault::none;
+    });
+    failure_of([&] { here.convert_to_bucket(); });
+    here.server.set_fault({});
+    here.convert_to_bucket();
+    auto found = here.in_bucket();
+    std::erase_if(found, [](const auto& object) { return object.first.starts_with(".shardkit/uploads/"); });
+    CHECK(found == expected);
+  }
+}
+
+TEST_CASE("two converts of one set at the same time make one set") {
+  Fixture f;
+  std::jthread other([&] { f.convert_to_bucket(); });
+  f.convert_to_bucket();
+  other.join();
+  CHECK(f.in_bucket() == f.on_disk());
+}
+
+TEST_CASE("another plan, foreign objects and other bytes under a shard's name are refused, and stay") {
+  Fixture f;
+  f.server.put("set/notes.txt", "mine");
+  CHECK(failure_of([&] { f.convert_to_bucket(); }).says("notes.txt"));
+  CHECK(f.server.count("PUT", "") == 0);
+  f.server.erase("set/notes.txt");
+  f.convert_to_bucket();
+  ConvertOptions other = f.options("");
+  other.sharding.samples = 30;
+  Context ctx;
+  const Failure differs = failure_of([&] { f.convert_to_bucket(other, ctx); });
+  CHECK(differs == ErrorCode::conflict);
+  CHECK(differs.says("s3://bucket/set"));
+  std::string changed = f.server.bytes("set/" + kFirst);
+  changed[1000] ^= 1;
+  f.server.put("set/" + kFirst, changed);
+  f.server.erase("set/.shardkit/" + kFirst + ".index");
+  CHECK(failure_of([&] { f.convert_to_bucket(); }).says("has other bytes"));
+  CHECK(f.server.bytes("set/" + kFirst) == changed);
+  CHECK(f.server.open_uploads() == 0);
+}
+
+TEST_CASE("reshard writes to a bucket what it writes to a disk") {
+  Fixture f;
+  f.on_disk();
+  ReshardOptions options;
+  options.inputs = {f.dir.path("set")};
+  options.target = f.dir.path("other");
+  options.sizes.samples = 50;
+  options.shuffle = 7;
+  Context ctx;
+  reshard(options, ctx);
+  StoreFiles files(f.server.store("set"), {}, kMemory);
+  options.target = files.location();
+  reshard_on(files, options, ctx);
+  CHECK(f.in_bucket() == tree_content(f.dir.path("other")));
+}
+
+TEST_CASE("what only a folder can do is refused") {
+  Fixture f;
+  ConvertOptions options = f.options("s3://bucket/set");
+  options.append = true;
+  Context ctx;
+  CHECK(failure_of([&] { convert(options, ctx); }) == ErrorCode::usage);
+  options.append = false;
+  options.keep_cached = true;
+  CHECK(failure_of([&] { f.convert_to_bucket(options, ctx); }) == ErrorCode::usage);
+  options.source = "s3://bucket/images";
+  options.target = "s3://bucket/images/shards";
+  CHECK(failure_of([&] { convert(options, ctx); }).says("is inside the source"));
+  CHECK(f.server.count("PUT", "") == 0);
+}
