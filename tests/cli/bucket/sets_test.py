@@ -75,22 +75,25 @@ class Sets(SetTest):
 class Kills(SetTest):
     def test_the_same_command_after_kills_at_random_times_makes_the_set_of_the_disk(self):
         moments = random.Random(17)
-        command = self.command("convert", self.src, "s3://sets/kills", "--samples", "40")
-        kills = 0
-        for _ in range(100 if SOAK else 8):
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
-            time.sleep(moments.uniform(0.02, 0.9))
-            if process.poll() is None:
+        expected = self.on_disk()
+        kills = targets = 0
+        while kills < (100 if SOAK else 8):
+            targets += 1
+            target = f"s3://sets/kills-{targets}"
+            options = (self.src, target, "--samples", "40")
+            killed = True
+            while killed:
+                process = subprocess.Popen(self.command("convert", *options), stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.DEVNULL, env=self.env)
+                time.sleep(moments.uniform(0.02, 0.9))
+                killed = process.poll() is None
                 process.send_signal(signal.SIGKILL)
-                kills += 1
-            elif SOAK:
-                self.remove_set("s3://sets/kills")
-            process.wait()
-        self.assertGreater(kills, 0)
-        self.result(*command[1:-2])
-        self.assertEqual(self.staged("s3://sets/kills"), self.on_disk())
-        self.shardctl("upload", "--clean", "s3://sets/kills", "--older-than", "0s")
-        self.assertEqual(self.open_uploads("s3://sets/kills"), 0)
+                kills += killed
+                process.wait()
+            self.result("convert", *options)
+            self.assertEqual(self.staged(target), expected)
+            self.shardctl("upload", "--clean", target, "--older-than", "0s")
+            self.assertEqual(self.open_uploads(target), 0)
 
 
 class Refusals(SetTest):
