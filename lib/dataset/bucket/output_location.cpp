@@ -1,18 +1,40 @@
 #include "dataset/bucket/output_location.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "catalog/object_location.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
 #include "dataset/bucket/store_files.hpp"
 #include "io/file_system.hpp"
 #include "net/store_opener.hpp"
 
 namespace shardkit::dataset {
 
+namespace {
+
+/// Throws Error{usage} for an address that verbs which read would take for something else: a pattern, a file, a list.
+void refuse_unreadable(const std::string& target) {
+  const std::string key = target.substr(std::min(target.find("//") + 2, target.size()));
+  const bool is_file_name = key.ends_with(".tar") || key.ends_with(".txt") || key.ends_with(".json");
+  if (!is_file_name && key.find_first_of("*?[]{}#%") == std::string::npos && key.find("//") == std::string::npos)
+    return;
+  throw usage_error(
+      "'{}' could not be read as a folder of shards; choose a prefix without // and *?[]{{}}#%, which does not end in "
+      ".tar, .txt or .json",
+      without_secrets(target));
+}
+
+}  // namespace
+
 OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& ctx) {
   if (!catalog::is_address(target)) return {io::posix_file_system(), target};
+  std::string address = target;
+  while (address.ends_with("//")) address.pop_back();
+  refuse_unreadable(address.substr(0, address.find_last_not_of('/') + 1));
   net::StoreOpener opener(access.store_options(ctx));
-  auto files = std::make_unique<StoreFiles>(opener.open_to_write(target, ctx.stop_token()), ctx.stop_token());
+  auto files = std::make_unique<StoreFiles>(opener.open_to_write(address, ctx.stop_token()), ctx.stop_token());
   std::string folder = files->location();
   return {std::move(files), std::move(folder)};
 }

@@ -210,7 +210,27 @@ io::Unpublished StoreFiles::create_for(const std::string& path) {
   return {std::move(temp), std::make_unique<OpenFile>(std::move(file))};
 }
 
-void StoreFiles::create_directories(const std::string& /*path*/) { checks(); }
+void StoreFiles::create_directories(const std::string& /*path*/) {
+  checks();
+  remove_old_records();
+}
+
+/// A process that was killed after its object was complete has left its record.
+void StoreFiles::remove_old_records() {
+  std::vector<std::string> records;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [name, object] : objects()) {
+      const std::string record = parts_record_name(name);
+      if (objects().contains(record)) records.push_back(record);
+    }
+  }
+  for (const std::string& record : records) {
+    if (!remove_record(*store_, record, stop_)) return;
+    const std::scoped_lock lock(mutex_);
+    objects().erase(record);
+  }
+}
 
 const io::StoreChecks& StoreFiles::checks() {
   const std::scoped_lock lock(checks_mutex_);

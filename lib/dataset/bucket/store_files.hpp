@@ -62,6 +62,7 @@ class StoreFiles final : public io::OutputFiles {
 
   std::string name_of(std::string_view path) const;
   const io::StoreChecks& checks();
+  void remove_old_records();
   std::map<std::string, io::ObjectInfo>& objects();  ///< with the lock held
   std::optional<io::ObjectInfo> find(const std::string& name);
   std::optional<PartsRecord> earlier_record(const std::string& name);

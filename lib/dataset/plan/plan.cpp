@@ -6,6 +6,7 @@
 #include "catalog/image_folder.hpp"
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/bucket/output_location.hpp"
 #include "io/publish.hpp"
@@ -32,8 +33,13 @@ void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& 
 /// A plan at an address is an object in its folder.
 OutputLocation open_plan_file(const PlanOptions& options, Context& ctx) {
   if (!catalog::is_address(options.output)) return {io::posix_file_system(), io::published_path(options.output)};
-  OutputLocation location = open_output_location(io::parent_folder(options.output), options.sharding.access, ctx);
-  location.folder = io::join_path(location.folder, options.output.substr(options.output.rfind('/') + 1));
+  const std::string folder = io::parent_folder(options.output);
+  const std::string name = options.output.substr(folder.size() + 1);
+  if (name.empty() || !catalog::is_address(folder)) {
+    throw usage_error("-o '{}' names no object; give s3://bucket/key", without_secrets(options.output));
+  }
+  OutputLocation location = open_output_location(folder, options.sharding.access, ctx);
+  location.folder = io::join_path(location.folder, name);
   return location;
 }
 
@@ -45,9 +51,9 @@ void PlanOptions::describe(FieldList& v) {
        Role::positional},
       source);
   v.topic("Output");
-  v.field(
-      {"output", "file to write the plan to, local or s3://bucket/key", Role::output_file, kOutputLocation, "PLAN", 'o'},
-      output);
+  v.field({"output", "file to write the plan to, local or s3://bucket/key", Role::output_file, kOutputLocation, "PLAN",
+           'o'},
+          output);
   sharding.describe(v);
   v.topic("Parts and plans");
   v.field({"parts", Unit::count,
@@ -87,7 +93,12 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
   ctx.progress().next_stage();
   PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, ctx), options.output,
                     source.scan_seconds};
-  file.commit();
+  if (files->is_local()) {
+    file.commit();
+  } else if (!file.commit_new()) {
+    throw Error(ErrorCode::conflict, At{output}, "'{}' exists and has other bytes than this plan; choose another name",
+                output);
+  }
   const std::uint64_t world = options.world.value_or(1);
   const std::uint64_t workers = options.workers.value_or(1);
   if (world * workers > result.shards) {

@@ -47,6 +47,9 @@ class Sets(SetTest):
 
     def test_a_plan_and_its_parts_need_no_shared_folder(self):
         self.result("plan", self.src, "-o", "s3://sets/plans/train", "--samples", "40")
+        again = ("plan", self.src, "-o", "s3://sets/plans/train")
+        self.assertIn("other bytes", self.refusal(4, *again, "--samples", "30"))
+        self.result(*again, "--samples", "40")
         parted = ("convert", self.src, "s3://sets/parts", "--plan", "s3://sets/plans/train", "--part")
         self.result(*parted, "0/2")
         self.assertIn("--part 1/2", self.refusal(4, "merge", "s3://sets/parts"))
@@ -104,6 +107,10 @@ class Refusals(SetTest):
         self.refusal(2, "convert", self.src, "s3://")
         self.refusal(2, "convert", self.src, "https://host/x")
         self.assertIn("--append", self.refusal(2, "convert", self.src, "s3://sets/x", "--append"))
+        for prefix in ("s[1]", "s{a,b}", "x.tar", "a//b", "q?x"):
+            self.assertIn("choose a prefix", self.refusal(2, "convert", self.src, f"s3://sets/{prefix}"))
+        for output in ("s3://sets", "s3://sets/", "s3://sets/x/"):
+            self.assertIn("names no object", self.refusal(2, "plan", self.src, "-o", output))
         self.assertIn("1024 bytes", self.refusal(2, "convert", self.src, "s3://sets/" + "x" * 1000))
 
 

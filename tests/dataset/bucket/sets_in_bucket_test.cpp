@@ -125,6 +125,14 @@ TEST_CASE("finished shards are kept, and a finished set needs no write") {
   CHECK(f.in_bucket() == f.on_disk());
 }
 
+TEST_CASE("the record of a complete shard, which a kill has left, is removed by the next run") {
+  Fixture f;
+  f.convert_to_bucket();
+  f.server.put("set/.shardkit/uploads/" + kFirst + ".upload", "{}");
+  f.convert_to_bucket();
+  CHECK(f.in_bucket() == f.on_disk());
+}
+
 TEST_CASE("a stop in the middle leaves no manifest, and the next run goes on") {
   Fixture f;
   std::stop_source stop;
