@@ -52,7 +52,8 @@ constexpr std::string_view kRunGiven =
 
 constexpr std::string_view kRemedy = "give the python3 of the environment that has torch, torchvision and webdataset";
 
-[[noreturn]] void refuse(const std::string& interpreter, std::string_view reason, std::string_view remedy = kRemedy) {
+[[noreturn]] void refuse_python(const std::string& interpreter, std::string_view reason,
+                                std::string_view remedy = kRemedy) {
   throw Error(ErrorCode::unsupported, At{interpreter}, "--python: '{}' {}: {}", interpreter, reason, remedy);
 }
 
@@ -60,9 +61,9 @@ constexpr std::string_view kRemedy = "give the python3 of the environment that h
 void check_executable(const std::string& interpreter) {
   std::error_code error;
   if (interpreter.find('/') == std::string::npos) return;
-  if (!std::filesystem::exists(interpreter, error)) refuse(interpreter, "does not exist");
-  if (std::filesystem::is_directory(interpreter, error)) refuse(interpreter, "is a folder");
-  if (::access(interpreter.c_str(), X_OK) != 0) refuse(interpreter, "is not executable");
+  if (!std::filesystem::exists(interpreter, error)) refuse_python(interpreter, "does not exist");
+  if (std::filesystem::is_directory(interpreter, error)) refuse_python(interpreter, "is a folder");
+  if (::access(interpreter.c_str(), X_OK) != 0) refuse_python(interpreter, "is not executable");
 }
 
 /// What the program prints. The errors of program_output() begin with what was run, and a space.
@@ -73,8 +74,8 @@ std::string run_python(const std::string& interpreter, const std::string& comman
     return system::program_output(interpreter, command, limits, context.stop_token());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::denied) throw;
-    refuse(interpreter, std::string_view(error.what()).substr(interpreter.size() + 1),
-           fmt::format("{}, or use a longer --budget", kRemedy));
+    refuse_python(interpreter, std::string_view(error.what()).substr(interpreter.size() + 1),
+                  fmt::format("{}, or use a longer --budget", kRemedy));
   }
 }
 
@@ -110,7 +111,7 @@ Calibration calibrate(const std::string& interpreter, const LoaderData& data, co
     calibration.trainer_bytes = json.at("trainer_bytes").get<double>();
     return calibration;
   } catch (const nlohmann::json::exception&) {
-    refuse(interpreter, "printed something else than the measurement");
+    refuse_python(interpreter, "printed something else than the measurement");
   }
 }
 
