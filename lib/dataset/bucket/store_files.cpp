@@ -219,10 +219,12 @@ void StoreFiles::create_directories(const std::string& /*path*/) {
 void StoreFiles::remove_old_records() {
   std::vector<std::string> records;
   {
+    const std::string_view folder = formats::kUploadsFolder;
     const std::scoped_lock lock(mutex_);
-    for (const auto& [name, object] : objects()) {
-      const std::string record = parts_record_name(name);
-      if (objects().contains(record)) records.push_back(record);
+    for (auto at = objects().lower_bound(formats::kUploadsFolder);
+         at != objects().end() && at->first.starts_with(folder); ++at) {
+      const std::string object = at->first.substr(folder.size(), at->first.rfind('.') - folder.size());
+      if (objects().contains(object) && parts_record_name(object) == at->first) records.push_back(at->first);
     }
   }
   for (const std::string& record : records) {

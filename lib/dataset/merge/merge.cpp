@@ -120,7 +120,10 @@ std::string instead_of_merge(const ShardTarget& target) {
   }
   if (!commands.empty()) return fmt::format("merge each of the sets in it: {}", commands);
   const std::vector<std::string> names = target.files().names_in(target.folder());
-  if (std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(".tar"); })) {
+  const auto is_shard = [](const std::string& name) {
+    return !name.starts_with('.') && (name.ends_with(".tar") || catalog::is_compressed_tar_name(name));
+  };
+  if (std::ranges::any_of(names, is_shard)) {
     return remedy::in_text(remedy::index({target.folder()})) + " writes a manifest for its shards";
   }
   return "run convert or reshard with --part I/N first";
