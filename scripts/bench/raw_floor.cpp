@@ -1,6 +1,6 @@
 // What a convert cannot beat by much: threads that read every file of a list and append its bytes to one file each.
 //
-// usage: raw_floor LIST OUTPUT_PREFIX THREADS
+// usage: raw_floor LIST OUTPUT_PREFIX|- THREADS   (-: reads alone, nothing is written)
 
 #include <atomic>
 #include <cstdlib>
@@ -18,11 +18,11 @@ namespace {
 constexpr std::size_t kBuffer = 4U << 20U;
 
 void append_all(const std::vector<std::string>& files, std::atomic<std::size_t>& next, const std::string& output) {
-  const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  const int out = output.empty() ? -1 : ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   std::vector<char> buffer(kBuffer);
   std::size_t used = 0;
   const auto flush = [&] {
-    if (::write(out, buffer.data(), used) != static_cast<ssize_t>(used)) std::abort();
+    if (out >= 0 && ::write(out, buffer.data(), used) != static_cast<ssize_t>(used)) std::abort();
     used = 0;
   };
   for (std::size_t i = next++; i < files.size(); i = next++) {
@@ -36,7 +36,7 @@ void append_all(const std::vector<std::string>& files, std::atomic<std::size_t>&
     ::close(in);
   }
   flush();
-  ::close(out);
+  if (out >= 0) ::close(out);
 }
 
 }  // namespace
@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < std::atoi(argv[3]); ++t) {
-    threads.emplace_back([&, t] { append_all(files, next, argv[2] + std::to_string(t)); });
+    const std::string output = argv[2] == std::string("-") ? "" : argv[2] + std::to_string(t);
+    threads.emplace_back([&files, &next, output] { append_all(files, next, output); });
   }
   for (std::thread& thread : threads) thread.join();
 }

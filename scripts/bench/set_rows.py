@@ -70,7 +70,7 @@ def reshard(bench):
     ]
     bench.compare(f"reshard, one global order, shards of {bench.options.files} images", contenders,
                   note="Shards in the page cache. Ours is exact: any sample may go anywhere; webdataset's buffer of 5000 is not. "
-                       "Bar: at most 1.5 x `cp; sync`, less than 512 MB.")
+                       "Bar: at most 0.65 x `cp; sync`, 1.0 x beside a busy loop per core; less than 512 MB.")
 
 
 def index(bench):

@@ -53,7 +53,7 @@ def stage_s3(bench):
     with bucket_of(bench, shards, "train"):
         bench.compare(f"stage, S3, shards of {bench.options.files} images", contenders(bench, "train", out),
                       note="radosgw on this machine, which shares its cores. Ours checks every byte against the manifest and "
-                           "is durable when it ends. Bar: no slower than s5cmd, with half of its CPU time.")
+                           "is durable when it ends. Bar: not slower than s5cmd without its sync, with at most 0.8 x its CPU time.")
 
 
 def small_files(bench, count):
