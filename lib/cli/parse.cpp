@@ -128,6 +128,17 @@ class Binder {
     }
   }
 
+  /// CLI11 refuses two things: a value for a flag, and the last argument if it is an option whose value is missing.
+  [[noreturn]] void reject_mismatch(std::span<const std::string> args) const {
+    for (const std::string& arg : args) {
+      const std::string name = arg.substr(0, arg.find('='));
+      if (name.size() < arg.size() && flags_.contains(name)) reject(name, "it takes no value");
+    }
+    const std::string& last = args.back();
+    const std::string name = last.starts_with("--") ? last : std::string{'-', last.back()};
+    reject(app_.get_option(name)->get_name(), "the value is missing");
+  }
+
   /// Call this after parsing: of two values one would be lost.
   void check_given_once() const {
     for (const CLI::Option* option : single_) {
@@ -176,6 +187,7 @@ class Binder {
   }
 
   void bind(const Field& field, Names, bool* value) {
+    flags_.insert(field.spelling());
     app_.add_flag_callback(names(field), [value] { *value = true; })->disable_flag_override();
   }
 
@@ -214,6 +226,7 @@ class Binder {
   std::vector<OperandSlot> operands_;
   std::vector<const CLI::Option*> single_;        ///< options of one value
   std::set<std::string> sizes_;                   ///< options in bytes
+  std::set<std::string> flags_;                   ///< options without a value
   std::map<std::string, std::string> choices_;    ///< the options with these values
   std::map<std::string, std::string> misnomers_;  ///< the options that other verbs call so
 };
@@ -281,6 +294,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
                       }));
   const std::vector<std::string> literal = take_literal_operands(args);
   binder.check_sizes(args);
+  const std::vector<std::string> given = args;
   std::reverse(args.begin(), args.end());  // as App::parse wants them
   try {
     app.parse(args);
@@ -288,11 +302,8 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
     return ParseOutcome::brief_help;
   } catch (const CLI::CallForAllHelp&) {
     return ParseOutcome::full_help;
-  } catch (const CLI::ArgumentMismatch& error) {
-    const std::string text = error.what();  // "--size: 1 required TEXT missing", "quiet was given ..."
-    const std::string name = text.substr(0, text.find_first_of(": "));
-    reject(name.starts_with('-') ? name : "--" + name,
-           text.find("required") != std::string::npos ? "the value is missing" : "it takes no value");
+  } catch (const CLI::ArgumentMismatch&) {
+    binder.reject_mismatch(given);
   } catch (const CLI::Error& error) {
     throw usage_error("{}", error.what());
   }
