@@ -109,6 +109,7 @@ S3Parts read_parts(std::string_view xml, const std::string& url) {
   const Document document(xml);
   const pugi::xml_node root = root_of(document, "ListPartsResult", url);
   S3Parts page;
+  page.checksum_type = text_of(root, "ChecksumType");
   for (const pugi::xml_node& entry : root.children("Part")) {
     const auto number = parse_count(text_of(entry, "PartNumber"));
     const auto size = parse_count(text_of(entry, "Size"));

@@ -27,7 +27,8 @@ std::string read_upload_id(std::string_view xml, const std::string& url);
 /// One page of the parts of an upload.
 struct S3Parts {
   std::vector<io::UploadPart> parts;
-  std::string next_marker;  ///< empty on the last page
+  std::string next_marker;    ///< empty on the last page
+  std::string checksum_type;  ///< of the object to be: "FULL_OBJECT"; empty if the store does not report it
 };
 /// Throws Error{corrupt} like read_listing().
 S3Parts read_parts(std::string_view xml, const std::string& url);

@@ -97,6 +97,7 @@ constexpr std::size_t kLongestPage = 16UL << 20U;  // a thousand keys of 1024 by
 constexpr int kMostRegions = 3;
 constexpr const char* kChecksumType = "x-amz-checksum-type";
 constexpr const char* kFullObject = "FULL_OBJECT";
+constexpr const char* kComposite = "COMPOSITE";
 constexpr std::int64_t kTolerableSkew = 2;  // seconds; less is no reason
 
 /// The same address, in the form that is signed.
@@ -190,7 +191,10 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       request.headers.add("x-amz-checksum-algorithm", "CRC64NVME");
       request.headers.add(kChecksumType, kFullObject);
     }
-    return ask(request, stop, &read_upload_id);
+    HttpHeaders headers;
+    std::string id = ask(request, stop, &read_upload_id, &headers);
+    checks_whole_ = headers.get(kChecksumType) != kComposite;
+    return id;
   }
 
   std::optional<io::UploadPart> send(const io::OpenUpload& upload, std::uint64_t number, Bytes bytes,
@@ -224,7 +228,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
           has_crc ? fmt::format("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", base64_of(*part.checksum)) : "");
     }
     request.body += "</CompleteMultipartUpload>";
-    if (proof.checksum) {
+    if (proof.checksum && checks_whole_) {
       add_checksum(request.headers, *proof.checksum);
       request.headers.add(kChecksumType, kFullObject);
     }
@@ -304,6 +308,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
         return std::nullopt;
       }
       std::ranges::move(page.parts, std::back_inserter(found));
+      if (page.checksum_type == kFullObject) checks_whole_ = true;
       if (page.next_marker.empty() || page.next_marker == marker) return found;
       marker = page.next_marker;
     }
@@ -371,11 +376,12 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
   /// failed request.
   template <class Parsed>
   Parsed ask(const Request& request, const std::stop_token& stop,
-             Parsed (*read)(std::string_view text, const std::string& url)) {
+             Parsed (*read)(std::string_view text, const std::string& url), HttpHeaders* headers = nullptr) {
     for (Attempts attempts(retry(), stop);;) {
       std::string text;
       Answer answer = persist(request, collect_body(text, kLongestPage), stop);
       if (answer.error) throw Error(*answer.error);
+      if (headers != nullptr) *headers = answer.response.headers;
       try {
         return read(text, bucket_address_);
       } catch (const Error& broken) {
@@ -542,6 +548,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
   mutable std::mutex mutex_;
   S3Settings settings_;
   std::atomic<bool> has_conditions_ = true;     ///< the store knows If-None-Match
+  std::atomic<bool> checks_whole_ = false;      ///< it compares an object of parts with the checksum of all its bytes
   std::atomic<std::int64_t> skew_seconds_ = 0;  ///< offset of the store's clock
 };
 

@@ -5,11 +5,15 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "io/temporary_folder.hpp"
+#include "support/environment.hpp"
+#include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
 using namespace shardkit::io;
+using namespace shardkit_test;
 
 TEST_CASE("reads at any offset, short only at the end") {
   const TempDir dir;
@@ -45,4 +49,13 @@ TEST_CASE("a text file beyond its limit is refused") {
   write_file(dir.path("x"), std::string(100'000, 'x'));
   CHECK(read_text_file(dir.path("x"), 100'000).size() == 100'000);
   CHECK_THROWS_AS(read_text_file(dir.path("x"), 99'999), Error);
+}
+
+TEST_CASE("a folder for temporary files that does not exist is named") {
+  const TempDir dir;
+  const std::string none = dir.path("none");
+  const Environment variable("TMPDIR", none.c_str());
+  const Failure failure = failure_of([] { temporary_folder(); });
+  CHECK(failure == ErrorCode::not_found);
+  CHECK(failure.says(none));
 }

@@ -58,8 +58,8 @@ class BucketServer {
   /// What this store knows; to be set before the first request.
   std::set<std::string> checksums{"xxhash128", "crc64nvme"};
   bool has_conditions = true;
-  bool has_composite_checksums = false;
-  bool has_own_etags = false;  ///< as of a store that encrypts
+  bool has_composite_checksums = false;  ///< of objects in parts; as in ministack, whatever type a client asks for
+  bool has_own_etags = false;            ///< as of a store that encrypts
 
   /// Decides about each request that writes. Empty: no faults.
   void set_fault(std::function<WriteFault(const ServedRequest&)> fault) {
@@ -173,11 +173,16 @@ class BucketServer {
   Reply begin(const std::string& key, const ServedRequest& request) {
     const std::string id = fmt::format("upload+{}", ++last_id_);
     uploads_[id] = {key, request.header("x-amz-checksum-algorithm"), {}};
-    return {200, "",
+    return {200, keeps_checksum(uploads_[id]) ? fmt::format("x-amz-checksum-type: {}\r\n", checksum_type()) : "",
             fmt::format("<InitiateMultipartUploadResult><UploadId>{}</UploadId>"
                         "</InitiateMultipartUploadResult>",
                         id)};
   }
+
+  bool keeps_checksum(const Upload& upload) const {
+    return !upload.checksum.empty() && checksums.contains("crc64nvme");
+  }
+  const char* checksum_type() const { return has_composite_checksums ? "COMPOSITE" : "FULL_OBJECT"; }
 
   Reply put_part(Upload& upload, const ServedRequest& request) {
     Object part{request.body, ""};
@@ -201,13 +206,15 @@ class BucketServer {
       parts.push_back({number, part.bytes.size(), part.etag});
     }
     object.etag = has_own_etags ? "\"own-1\"" : shardkit::io::version_of_parts(parts);
-    if (!upload.checksum.empty() && checksums.contains("crc64nvme")) {
+    if (keeps_checksum(upload)) {
       const auto crc =
           shardkit::checksum_of(shardkit::ChecksumKind::crc64nvme, shardkit::as_bytes(std::string_view(object.bytes)));
-      if (request.header("x-amz-checksum-crc64nvme") != shardkit::net::base64_of(crc)) return error(400, "BadDigest");
+      const std::string right =
+          has_composite_checksums ? fmt::format("AAAAAAAAAAA=-{}", parts.size()) : shardkit::net::base64_of(crc);
+      const std::string sent = request.header("x-amz-checksum-crc64nvme");
+      if (!sent.empty() && sent != right) return error(400, "BadDigest");
       object.checksum_header =
-          fmt::format("x-amz-checksum-crc64nvme: {}\r\nx-amz-checksum-type: {}\r\n", shardkit::net::base64_of(crc),
-                      has_composite_checksums ? "COMPOSITE" : "FULL_OBJECT");
+          fmt::format("x-amz-checksum-crc64nvme: {}\r\nx-amz-checksum-type: {}\r\n", right, checksum_type());
     }
     objects_[upload.key] = object;
     uploads_.erase(id);
@@ -233,9 +240,11 @@ class BucketServer {
           number, part.bytes.size(), part.etag, crc);
     }
     return {200, "",
-            fmt::format("<ListPartsResult>{}<IsTruncated>{}</IsTruncated><NextPartNumberMarker>{}"
-                        "</NextPartNumberMarker></ListPartsResult>",
-                        body, entries > 2, last)};
+            fmt::format(
+                "<ListPartsResult>{}<IsTruncated>{}</IsTruncated><NextPartNumberMarker>{}"
+                "</NextPartNumberMarker>{}</ListPartsResult>",
+                body, entries > 2, last,
+                keeps_checksum(upload) && !has_composite_checksums ? "<ChecksumType>FULL_OBJECT</ChecksumType>" : "")};
   }
 
   Reply list_uploads(const ServedRequest& request) const {

@@ -218,13 +218,42 @@ TEST_CASE("a part for an upload that no longer exists means that all of it is lo
   CHECK(writer.finish({}) == Written::lost);
 }
 
-TEST_CASE("a store that makes a checksum of checksums is compared by the ETag of the parts") {
+/// Writes an object with two writers, the second of which continues the upload of the first with a store of its own.
+/// Returns the checksum of the whole object that was sent at last.
+std::string continue_upload(BucketServer& server) {
+  const auto first = server.store("set");
+  ObjectWriter begun(*first, "x", kCrc, "", {});
+  begun.write(0, as_bytes(kBlocks[0]), {});
+  const auto second = server.store("set");
+  ObjectWriter writer(*second, "x", kCrc, begun.upload().id, {});
+  write_all(writer);
+  CHECK(writer.finish({}) == Written::done);
+  CHECK(server.bytes("set/x") == kWhole);
+  for (const ServedRequest& request : server.requests()) {
+    if (request.method == "POST" && request.target.find("uploadId") != std::string::npos)
+      return request.header("x-amz-checksum-crc64nvme");
+  }
+  return "never finished";
+}
+
+TEST_CASE(
+    "a store that makes a checksum of checksums gets none of the whole, and is compared by the ETag of the parts") {
   BucketServer server;
   server.has_composite_checksums = true;
   CHECK(finish_with(server, {}) == Written::done);
+  CHECK(server.bytes("set/x") == kWhole);
+  CHECK(server.retries == 0);
+  BucketServer continued;
+  continued.has_composite_checksums = true;
+  CHECK(continue_upload(continued) == "");
   BucketServer wrong;
   wrong.has_composite_checksums = true;
   CHECK(failure_of([&] { finish_with(wrong, {WriteFault::damaged}); }) == ErrorCode::corrupt);
+}
+
+TEST_CASE("a store that keeps checksums of whole objects compares them, also at the end of a continued upload") {
+  BucketServer server;
+  CHECK(continue_upload(server) == base64_of(checksum_of(ChecksumKind::crc64nvme, as_bytes(kWhole))));
 }
 
 TEST_CASE("open uploads are listed below the folder, all pages, and given up") {

@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "io/file.hpp"
+#include "io/temporary_folder.hpp"
 #include "system/shell.hpp"
 
 namespace shardkit::bench {
@@ -27,8 +28,8 @@ namespace fs = std::filesystem;
 /// A folder for the result and the output of one command at a time.
 class WorkFolder {
  public:
-  WorkFolder() : path_(fs::temp_directory_path() / "shardkit-compare-XXXXXX") {
-    if (::mkdtemp(path_.data()) == nullptr) throw system_error(errno, "make a folder in", fs::temp_directory_path());
+  WorkFolder() : path_(io::temporary_folder() + "/shardkit-compare-XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr) throw system_error(errno, "make", path_);
   }
   ~WorkFolder() {
     std::error_code error;

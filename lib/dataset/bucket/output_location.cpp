@@ -1,12 +1,14 @@
 #include "dataset/bucket/output_location.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "dataset/bucket/store_files.hpp"
+#include "formats/manifest.hpp"
 #include "io/file_system.hpp"
 #include "net/store_opener.hpp"
 
@@ -26,9 +28,17 @@ void refuse_unreadable(const std::string& target) {
       without_secrets(target));
 }
 
+void refuse_state_folder(const std::string& target) {
+  const std::filesystem::path path(target);
+  if (std::ranges::find(path, std::filesystem::path(formats::kStateFolder)) == path.end()) return;
+  throw usage_error("'{}' is in {}, which is reserved for shardctl; choose another folder", without_secrets(target),
+                    formats::kStateFolder);
+}
+
 }  // namespace
 
 OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& ctx) {
+  refuse_state_folder(target);
   if (!catalog::is_address(target)) return {io::posix_file_system(), target};
   std::string address = target;
   while (address.ends_with("//")) address.pop_back();

@@ -16,7 +16,8 @@ struct OutputLocation {
 };
 
 /// Opens `target`, a local folder or s3://bucket/prefix; sends nothing yet. `ctx` outlives the result. Throws
-/// Error{usage} for an address that cannot be written to, and for one that is a pattern or a file to verbs that read.
+/// Error{usage} for an address that cannot be written to, one that is a pattern or a file to verbs that read, and a
+/// folder in .shardkit.
 OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& ctx);
 
 }  // namespace shardkit::dataset

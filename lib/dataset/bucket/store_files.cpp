@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "dataset/bucket/object_upload.hpp"
 #include "formats/manifest.hpp"
 #include "io/file_system.hpp"
+#include "io/temporary_folder.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -41,7 +41,7 @@ class MappedFile {
 /// A file in the system's temporary folder that has no name, and ends with its descriptor.
 std::unique_ptr<io::PatchFile> nameless_file() {
   const auto files = io::posix_file_system();
-  const std::string path = std::filesystem::temp_directory_path() / fmt::format("shardkit-{}", random_bits());
+  const std::string path = fmt::format("{}/shardkit-{}", io::temporary_folder(), random_bits());
   auto file = files->create(path);
   files->remove(path);
   return file;

@@ -25,6 +25,7 @@
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "io/temporary_folder.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::dataset {
@@ -123,7 +124,7 @@ class Resharding {
     // Files that are only needed until the end of the run: unpacked inputs and, until plans are made, the list of
     // samples.
     const std::string scratch = options_.dry_run || !job_.sets().front().files().is_local()
-                                    ? std::filesystem::temp_directory_path().string()
+                                    ? io::temporary_folder()
                                     : job_.sets().front().state_path("");
     try {
       unpack_inputs(inputs_, options_, scratch, job_.cores(), *scratch_files_, ctx_);

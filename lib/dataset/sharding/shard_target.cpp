@@ -15,6 +15,7 @@
 #include "dataset/sharding/plan_difference.hpp"
 #include "formats/index_kinds.hpp"
 #include "formats/wids_index.hpp"
+#include "io/temporary_folder.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -112,7 +113,7 @@ void ShardTarget::refuse_foreign() const {
 
 void ShardTarget::adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity) {
   static const auto local = io::posix_file_system();
-  dry_plan_ = std::make_unique<io::AtomicFile>(*local, std::filesystem::temp_directory_path() / "shardkit-plan");
+  dry_plan_ = std::make_unique<io::AtomicFile>(*local, io::temporary_folder() + "/shardkit-plan");
   write(*dry_plan_);
   dry_plan_->flush();
   plan_file_ = local->open(dry_plan_->temp_path());

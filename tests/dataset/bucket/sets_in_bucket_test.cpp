@@ -230,3 +230,14 @@ TEST_CASE("what only a folder can do is refused") {
   CHECK(failure_of([&] { convert(options, ctx); }).says("is inside the source"));
   CHECK(f.server.count("PUT", "") == 0);
 }
+
+TEST_CASE("a target in the folder of shardkit's own files is refused") {
+  Fixture f;
+  for (const std::string& target : {std::string("s3://bucket/set/.shardkit/"), f.dir.path("set/.shardkit/more")}) {
+    CAPTURE(target);
+    Context ctx;
+    const Failure refused = failure_of([&] { convert(f.options(target), ctx); });
+    CHECK(refused == ErrorCode::usage);
+    CHECK(refused.says(".shardkit, which is reserved"));
+  }
+}
