@@ -36,7 +36,7 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::st
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{:<{}}  {:<11}  {:>12}  {:>9}  used {}", cli::printable(folder.path), width,
                  state_text(folder.state), format_count(folder.files, "file"), format_size(folder.bytes),
-                 folder.last_used);
+                 folder.last_used_at);
   if (folder.resident_ratio) fmt::format_to(to, "  {}", in_memory(folder.resident_ratio));
   if (folder.hits > 0) fmt::format_to(to, "  {}", format_count(folder.hits, "hit"));
   out += '\n';
@@ -46,7 +46,7 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::st
     fmt::format_to(to, "  incomplete files: {} arrived, {} on disk\n", format_size(folder.arrived_bytes),
                    format_size(folder.partial_bytes));
   }
-  for (const dataset::CacheLsLease& lease : folder.leases) fmt::format_to(to, "  {}\n", lease_text(lease));
+  for (const dataset::CacheLsLease& lease : folder.lease_rows) fmt::format_to(to, "  {}\n", lease_text(lease));
   for (const dataset::CacheLsFile& file : folder.contents) {
     fmt::format_to(to, "  {:>10}  {:>14}  {}\n", format_size(file.bytes), in_memory(file.resident_ratio),
                    cli::printable(file.name));

@@ -22,7 +22,9 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
     answer.next = {command_to_run("shardctl stage", options)};
     return answer;
   }
-  const std::string verified = result.verified == "store_checksum" ? "checksums of the store" : result.verified;
+  const std::string verified = result.verified == staging::Verified::store_checksum
+                                   ? "checksums of the store"
+                                   : std::string(enum_name(result.verified));
   answer.headline = fmt::format("{} staged, {}", format_count(result.files, "file"), format_size(result.bytes));
   answer.facts = {
       {"fetched", result.bytes_fetched > 0 ? fmt::format("{} in {}, {}", format_size(result.bytes_fetched),
@@ -34,7 +36,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
       {"resumed", result.resumed.value_or("")},
       {"by others", cli::count_text(result.files_by_others, "file")},
       {"verified",
-       result.files_by_size == 0 || result.verified == "size"
+       result.files_by_size == 0 || result.verified == staging::Verified::size
            ? verified
            : fmt::format("{}; {} only by size", verified, format_count(result.files_by_size, "other file"))},
       {"evicted", fmt::format("{}", fmt::join(result.evicted, ", "))},

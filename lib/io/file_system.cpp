@@ -92,7 +92,8 @@ class PosixPatchFile final : public PatchFile {
   }
 
   bool bypass_cache() override {
-    if (lives_in_memory(file_) || lies_on_network(file_)) return false;
+    const FileSystemKind kind = file_system_kind(file_);
+    if (kind == FileSystemKind::memory || kind == FileSystemKind::network) return false;
     direct_ = File(::open(fmt::format("/proc/self/fd/{}", file_.fd()).c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC),
                    file_.path());
     return is_direct_ = static_cast<bool>(direct_);
@@ -137,10 +138,10 @@ class PosixPatchFile final : public PatchFile {
 
 class PosixFileSystem final : public FileSystem {
  public:
-  std::unique_ptr<PatchFile> create(const std::string& path) override {
+  std::unique_ptr<PatchFile> create(const std::string& path, const std::string& shown) override {
     while (true) {
-      File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), path);
-      if (!file) throw system_error(errno, "create", path);
+      File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), shown);
+      if (!file) throw system_error(errno, "create", shown);
       // Until it is locked, another process's remove_stale_temps() may treat it as a leftover.
       if (try_lock(file) != LockAttempt::held_elsewhere && is_linked(file)) {
         return std::make_unique<PosixPatchFile>(std::move(file));
@@ -177,15 +178,7 @@ class PosixFileSystem final : public FileSystem {
   }
 
   bool rename_new(const std::string& from, const std::string& to) override {
-    // link() first: NFS and many FUSE file systems lack renameat2(RENAME_NOREPLACE). exFAT lacks links.
-    if (::link(from.c_str(), to.c_str()) == 0) {
-      remove(from);
-      return true;
-    }
-    if (errno != EEXIST && ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
-      return true;
-    if (errno == EEXIST) return false;
-    throw system_error(errno, "publish", to);
+    return rename_new_at(AT_FDCWD, from, AT_FDCWD, to, to);
   }
 
   void sync_directory(const std::string& path) override {
@@ -207,15 +200,7 @@ class PosixFileSystem final : public FileSystem {
 
   bool rename_new_below(const File& from_folder, const std::string& from, const File& to_folder,
                         const std::string& to) override {
-    if (::renameat2(from_folder.fd(), from.c_str(), to_folder.fd(), to.c_str(), RENAME_NOREPLACE) == 0) return true;
-    if (errno == EINVAL || errno == ENOSYS) {  // NFS and many FUSE file systems lack the flag
-      if (::linkat(from_folder.fd(), from.c_str(), to_folder.fd(), to.c_str(), 0) == 0) {
-        remove_below(from_folder, from);
-        return true;
-      }
-    }
-    if (errno == EEXIST) return false;
-    throw system_error(errno, "publish", to_folder.path() + "/" + to);
+    return rename_new_at(from_folder.fd(), from, to_folder.fd(), to, to_folder.path() + "/" + to);
   }
 
   void remove_below(const File& folder, const std::string& name) override {
@@ -229,6 +214,20 @@ class PosixFileSystem final : public FileSystem {
   }
 
  private:
+  /// `path` of the new name is for messages.
+  static bool rename_new_at(int from_folder, const std::string& from, int to_folder, const std::string& to,
+                            const std::string& path) {
+    if (::renameat2(from_folder, from.c_str(), to_folder, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+    const int failure = errno;
+    // NFS and many FUSE file systems lack the flag, exFAT lacks links.
+    if (failure != EEXIST && ::linkat(from_folder, from.c_str(), to_folder, to.c_str(), 0) == 0) {
+      if (::unlinkat(from_folder, from.c_str(), 0) != 0 && errno != ENOENT) throw system_error(errno, "remove", from);
+      return true;
+    }
+    if (errno == EEXIST) return false;
+    throw system_error(failure, "publish", path);
+  }
+
   /// False when somebody has removed the file's only name.
   static bool is_linked(const File& file) {
     struct stat info {};
@@ -259,14 +258,8 @@ int open_lock(const std::string& path) {
 
 Unpublished FileSystem::create_for(const std::string& path) {
   std::string temp = temp_name(path);
-  try {
-    auto file = create(temp);
-    return {std::move(temp), std::move(file)};
-  } catch (const Error& error) {  // names the final file
-    std::string text = error.what();
-    if (const std::size_t at = text.find(temp); at != std::string::npos) text.replace(at, temp.size(), path);
-    throw Error(error.code(), text, path);
-  }
+  auto file = create(temp, path);
+  return {std::move(temp), std::move(file)};
 }
 
 std::optional<std::uint64_t> FileSystem::size_of(const std::string& path) {

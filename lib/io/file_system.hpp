@@ -43,8 +43,8 @@ class FileSystem : public OutputFiles {
   std::vector<std::string> names_in(const std::string& folder) override;
 
   /// Creates a new file with mode 0666 minus umask; Error{conflict} if `path` exists. While it is open the writer holds
-  /// an OFD lock on it, which tells remove_stale_temps() that the process still exists.
-  virtual std::unique_ptr<PatchFile> create(const std::string& path) = 0;
+  /// an OFD lock on it, which tells remove_stale_temps() that the process still exists. Errors name it as `shown`.
+  virtual std::unique_ptr<PatchFile> create(const std::string& path, const std::string& shown) = 0;
   /// Opens the file at `path`, created if missing, and takes its lock; null if another process holds that. Throws
   /// Error{unsupported} if the file system does not support locks.
   virtual std::unique_ptr<PatchFile> open_patch(const std::string& path) = 0;

@@ -45,12 +45,6 @@ constexpr int kDropAttempts = 200;  // of a millisecond each
 /// What a slow disk may need for the read-ahead of many readers that ended.
 constexpr std::chrono::seconds kMostForArrivals{30};
 
-long file_system_magic(const File& file) {
-  struct statfs info {};
-  if (::fstatfs(file.fd(), &info) != 0) return 0;
-  return static_cast<long>(info.f_type);
-}
-
 std::uint64_t page_size() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
 std::optional<Cachestat> cachestat(const File& file) {
@@ -151,7 +145,7 @@ std::optional<std::uint64_t> cached_bytes(const File& file) {
   const std::uint64_t size = file.size();
   if (size == 0) return 0;
   std::optional<std::uint64_t> pages;
-  if (!lies_on_overlay(file)) pages = pages_by_cachestat(file);
+  if (file_system_kind(file) != FileSystemKind::overlay) pages = pages_by_cachestat(file);
   if (!pages) pages = pages_by_mincore(file, size);
   if (!pages) return std::nullopt;
   return std::min(*pages * page_size(), size);
@@ -159,7 +153,8 @@ std::optional<std::uint64_t> cached_bytes(const File& file) {
 
 void drop_from_cache(const File& file) {
   if (lives_in_memory(file)) refuse_drop(file, "its file system keeps files only in memory");
-  if (lies_on_zfs(file)) refuse_drop(file, "ZFS has its own cache (ARC), which cannot be dropped per file");
+  if (file_system_kind(file) == FileSystemKind::zfs)
+    refuse_drop(file, "ZFS has its own cache (ARC), which cannot be dropped per file");
   // DONTNEED passes over dirty pages, so they go to disk first. Some file systems do not sync; the check below sees.
   ::fdatasync(file.fd());
   const auto end = std::chrono::steady_clock::now() + kMostForArrivals;
@@ -191,16 +186,15 @@ bool warm_cache(const File& file, const std::function<bool()>& go_on) {
   return false;
 }
 
-bool lives_in_memory(const File& file) {
-  const long magic = file_system_magic(file);
-  return magic == kTmpfs || magic == kRamfs;
+FileSystemKind file_system_kind(const File& file) {
+  struct statfs info {};
+  if (::fstatfs(file.fd(), &info) != 0) return FileSystemKind::other;
+  const auto magic = static_cast<long>(info.f_type);
+  if (magic == kTmpfs || magic == kRamfs) return FileSystemKind::memory;
+  if (magic == kOverlay) return FileSystemKind::overlay;
+  if (magic == kZfs) return FileSystemKind::zfs;
+  return std::ranges::count(kNetwork, magic) > 0 ? FileSystemKind::network : FileSystemKind::other;
 }
-
-bool lies_on_network(const File& file) { return std::ranges::count(kNetwork, file_system_magic(file)) > 0; }
-
-bool lies_on_overlay(const File& file) { return file_system_magic(file) == kOverlay; }
-
-bool lies_on_zfs(const File& file) { return file_system_magic(file) == kZfs; }
 
 FileExtents& FileExtents::operator+=(const FileExtents& other) {
   holes += other.holes;

@@ -29,18 +29,16 @@ void drop_from_cache(const File& file);
 bool warm_cache(
     const File& file, const std::function<bool()>& go_on = [] { return true; });
 
-/// True for tmpfs and ramfs, where the page cache is the disk.
-bool lives_in_memory(const File& file);
-
-/// True for file systems whose bytes are sent elsewhere: NFS, SMB, Ceph, Lustre, FUSE and others. Their page cache
-/// saves more than it costs.
-bool lies_on_network(const File& file);
-
-/// True for overlay, which passes reads to an unknown file system.
-bool lies_on_overlay(const File& file);
-
-/// True for ZFS, whose own cache (ARC) cannot be inspected or emptied from outside.
-bool lies_on_zfs(const File& file);
+/// Kinds of file systems whose page cache is special.
+enum class FileSystemKind {
+  other,
+  memory,   ///< tmpfs and ramfs: the page cache is the disk
+  network,  ///< NFS, SMB, Ceph, Lustre, FUSE and others send bytes elsewhere: a page cache saves more than it costs
+  overlay,  ///< passes reads to an unknown file system
+  zfs,      ///< its own cache (ARC) cannot be inspected or emptied from outside
+};
+FileSystemKind file_system_kind(const File& file);
+inline bool lives_in_memory(const File& file) { return file_system_kind(file) == FileSystemKind::memory; }
 
 /// Bytes of a file for which the disk does not read as many bytes.
 struct FileExtents {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,7 +67,10 @@ std::uint32_t probe_step(const File& file) {
   refuse_direct(file.path(), "no alignment up to 4096 bytes is accepted");
 }
 
-/// SyncLane::Read by pread(2).
+/// Fills `target`, which has space for the window, until the needed bytes are there; returns the number of reads.
+using Read = std::uint64_t (*)(const ReadFile& file, const ReadWindow& window, MutableBytes target);
+
+/// A Read by pread(2).
 std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
   std::uint64_t reads = 0;
   for (std::size_t done = 0;;) {
@@ -79,16 +84,98 @@ std::uint64_t pread_window(const ReadFile& file, const ReadWindow& window, Mutab
   }
 }
 
-class PreadEngine final : public ReadEngine {
+constexpr std::uint64_t kSmallestPage = 4096;
+
+class MappedFile final : public ReadFile {
  public:
-  explicit PreadEngine(const ReadEngineOptions& options) : opener_(options) {}
+  MappedFile(File opened, bool random) : ReadFile(std::move(opened)) {
+    if (size() == 0) return;
+    map_ = ::mmap(nullptr, size(), PROT_READ, MAP_SHARED, file().fd(), 0);
+    if (map_ == MAP_FAILED) {
+      const int failure = errno;
+      map_ = nullptr;
+      refuse(failure);
+    }
+    ::madvise(map_, size(), random ? MADV_RANDOM : MADV_SEQUENTIAL);
+  }
+  ~MappedFile() override {
+    if (map_ != nullptr) ::munmap(map_, size());
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::byte* at(std::uint64_t offset) const { return static_cast<const std::byte*>(map_) + offset; }
+
+ private:
+  [[noreturn]] void refuse(int failure) const {
+    const Error error = system_error(failure, "map", file().path());
+    if (failure != ENODEV) throw error;
+    throw Error(ErrorCode::unsupported, At{file().path()}, "{}; use --engine pread", error.what());
+  }
+
+  void* map_ = nullptr;
+};
+
+/// A Read that copies from a mapping of the whole file, like memory-mapped data sets: each page is loaded by a fault,
+/// with the kernel's read-ahead. A file that is cut behind the last page ends the process by SIGBUS, as it ends loaders
+/// that map files.
+std::uint64_t copy_window(const ReadFile& file, const ReadWindow& window, MutableBytes target) {
+  std::memcpy(target.data(), static_cast<const MappedFile&>(file).at(window.begin), window.length);
+  const bool at_end = window.begin + window.length + kSmallestPage > file.size();
+  if (at_end && file.file().size() < window.begin + window.length) file.report_shrunk(file.file().size());
+  return 1;
+}
+
+/// A lane with one read at a time.
+class SyncLane final : public ReadLane {
+ public:
+  SyncLane(Read read, std::size_t most) : read_(read) { buffer_.get(window_bytes(most)); }
+
+  void submit(const ReadRequest& request) override {
+    started_ = std::chrono::steady_clock::now();
+    window_ = request.file->window(request.offset, request.length);
+    request_ = request;
+  }
+
+  ReadCompletion wait() override {
+    const ReadRequest request = std::exchange(request_, {});
+    const MutableBytes target = buffer_.get(window_.length);
+    const std::uint64_t reads = read_(*request.file, window_, target);
+    return {target.subspan(window_.skip, window_.wanted),
+            request.tag,
+            request.offset,
+            started_,
+            std::chrono::steady_clock::now(),
+            reads};
+  }
+
+  unsigned under_way() const override { return request_.file != nullptr ? 1 : 0; }
+
+ private:
+  Read read_;
+  AlignedBuffer buffer_;
+  ReadRequest request_;
+  ReadWindow window_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+/// Calls that return with the bytes: pread(2), or a copy from a mapping.
+class SyncEngine final : public ReadEngine {
+ public:
+  SyncEngine(EngineKind kind, const ReadEngineOptions& options)
+      : maps_(kind == EngineKind::mmap), random_(options.random), opener_(options) {}
   unsigned depth() const override { return 1; }
-  std::shared_ptr<const ReadFile> open(const std::string& path) const override { return opener_.open(path); }
+  std::shared_ptr<const ReadFile> open(const std::string& path) const override {
+    if (maps_) return std::make_shared<MappedFile>(File::open_read(path), random_);
+    return opener_.open(path);
+  }
   std::unique_ptr<ReadLane> make_lane(std::size_t most) const override {
-    return std::make_unique<SyncLane>(pread_window, most);
+    return std::make_unique<SyncLane>(maps_ ? copy_window : pread_window, most);
   }
 
  private:
+  const bool maps_;
+  const bool random_;
   FileOpener opener_;
 };
 
@@ -104,8 +191,11 @@ std::shared_ptr<const ReadFile> FileOpener::open_direct(const std::string& path)
 }
 
 std::uint32_t FileOpener::step_of(const File& file) const {
-  if (lives_in_memory(file)) refuse_direct(file.path(), "its file system keeps files in memory and ignores the flag");
-  if (lies_on_zfs(file)) refuse_direct(file.path(), "ZFS accepts the flag but may read through its own cache (ARC)");
+  const FileSystemKind kind = file_system_kind(file);
+  if (kind == FileSystemKind::memory)
+    refuse_direct(file.path(), "its file system keeps files in memory and ignores the flag");
+  if (kind == FileSystemKind::zfs)
+    refuse_direct(file.path(), "ZFS accepts the flag but may read through its own cache (ARC)");
   struct statx info {};
   const bool asked = ::statx(file.fd(), "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0;
   const bool reported = asked && (info.stx_mask & STATX_DIOALIGN) != 0;
@@ -114,7 +204,7 @@ std::uint32_t FileOpener::step_of(const File& file) const {
     refuse_direct(file.path(), "it needs memory aligned to more than 4096 bytes");
   }
   if (reported) return info.stx_dio_offset_align;
-  if (lies_on_overlay(file)) {
+  if (kind == FileSystemKind::overlay) {
     refuse_direct(file.path(), "overlay accepts the flag, but the file system below may ignore it");
   }
   return probed_step(file);
@@ -139,24 +229,6 @@ std::shared_ptr<const ReadFile> FileOpener::open(const std::string& path) const 
   return std::make_shared<ReadFile>(std::move(file));
 }
 
-void SyncLane::submit(const ReadRequest& request) {
-  started_ = std::chrono::steady_clock::now();
-  window_ = request.file->window(request.offset, request.length);
-  request_ = request;
-}
-
-ReadCompletion SyncLane::wait() {
-  const ReadRequest request = std::exchange(request_, {});
-  const MutableBytes target = buffer_.get(window_.length);
-  const std::uint64_t reads = read_(*request.file, window_, target);
-  return {target.subspan(window_.skip, window_.wanted),
-          request.tag,
-          request.offset,
-          started_,
-          std::chrono::steady_clock::now(),
-          reads};
-}
-
 std::unique_ptr<ReadEngine> make_read_engine(EngineKind kind, const ReadEngineOptions& options) {
   if (options.depth > 1 && !engine_takes_depth(kind)) {
     throw Error(
@@ -165,9 +237,12 @@ std::unique_ptr<ReadEngine> make_read_engine(EngineKind kind, const ReadEngineOp
             "engine '{}' allows one read in flight per thread; use more --threads, or --engine uring with --depth",
             enum_name(kind)));
   }
-  if (kind == EngineKind::pread) return std::make_unique<PreadEngine>(options);
-  if (kind == EngineKind::mmap) return make_mmap_engine(options);
-  return make_uring_engine(options);
+  if (kind == EngineKind::mmap && options.direct) {
+    throw Error(ErrorCode::unsupported,
+                "engine 'mmap' reads through the page cache; --direct needs --engine pread or uring");
+  }
+  if (kind == EngineKind::uring) return make_uring_engine(options);
+  return std::make_unique<SyncEngine>(kind, options);
 }
 
 }  // namespace shardkit::io

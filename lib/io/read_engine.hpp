@@ -23,8 +23,6 @@
 /// - pread: one system call at a time per lane, through the page cache or directly.
 /// - mmap: copies from a mapping, so that the kernel loads pages on access; always through the cache.
 /// - uring: up to `depth` reads of a lane in flight (io_uring(7)), into registered buffers.
-///
-/// Common parts of engines whose calls return with the bytes.
 namespace shardkit::io {
 
 /// The request to the kernel for some bytes of a file: for direct reads the whole blocks around them, so that nothing
@@ -148,30 +146,6 @@ class FileOpener {
   mutable std::mutex mutex_;
   mutable std::map<dev_t, std::uint32_t> by_device_;
 };
-
-/// A lane with one read at a time, made by a function.
-class SyncLane final : public ReadLane {
- public:
-  /// Fills `target`, which has space for the window, until the needed bytes are there; returns the number of reads.
-  using Read = std::uint64_t (*)(const ReadFile& file, const ReadWindow& window, MutableBytes target);
-
-  SyncLane(Read read, std::size_t most) : read_(read) { buffer_.get(window_bytes(most)); }
-
-  void submit(const ReadRequest& request) override;
-  ReadCompletion wait() override;
-  unsigned under_way() const override { return request_.file != nullptr ? 1 : 0; }
-
- private:
-  Read read_;
-  AlignedBuffer buffer_;
-  ReadRequest request_;
-  ReadWindow window_;
-  std::chrono::steady_clock::time_point started_;
-};
-
-/// Reads by copying from a mapping of the whole file, like memory-mapped data sets: each page is loaded by a fault,
-/// with the kernel's read-ahead. Throws Error{unsupported} for direct reads.
-std::unique_ptr<ReadEngine> make_mmap_engine(const ReadEngineOptions& options);
 
 /// Reads with io_uring(7), through the page cache or directly. Each lane has a ring and `depth` buffers, registered if
 /// the limit of locked memory allows it (see ReadEngine::remark()). A request is passed to the kernel at the next

@@ -24,16 +24,16 @@ constexpr std::size_t kBlock = 1U << 20U;  // stays in the second-level cache be
 constexpr std::string_view kPartsFormat = "shardkit-parts 1";
 constexpr std::uint64_t kLongestLog = 64ULL << 20U;
 
-std::string head_line(const PartialOf& of) {
-  std::string line = fmt::format("{}\t{}\t", kPartsFormat, of.size);
-  formats::append_escaped(line, of.pin);
+std::string head_line(const StageFile& of) {
+  std::string line = fmt::format("{}\t{}\t", kPartsFormat, of.object.size);
+  formats::append_escaped(line, of.pin());
   line += '\t';
-  formats::append_escaped(line, of.name);
+  formats::append_escaped(line, of.object.name);
   formats::seal_line(line);
   return line;
 }
 
-bool read_head(std::string_view line, PartialOf& of) {
+bool read_head(std::string_view line, PartRecord& of) {
   if (!formats::unseal_line(line)) return false;
   std::vector<std::string_view> columns;
   formats::split_columns(line, columns);
@@ -79,8 +79,8 @@ bool next_line(std::string_view& text, std::string_view& line) {
 std::optional<PartRecord> read_part_log(std::string_view text) {
   PartRecord record;
   std::string_view line;
-  if (!next_line(text, line) || !read_head(line, record.of)) return std::nullopt;
-  while (next_line(text, line)) read_ranges(line, record.of.size, record.durable);
+  if (!next_line(text, line) || !read_head(line, record)) return std::nullopt;
+  while (next_line(text, line)) read_ranges(line, record.size, record.durable);
   return record;
 }
 
@@ -90,17 +90,17 @@ std::uint64_t arrived_bytes(const std::string& path, const RangeSet& durable) {
   return durable.total();
 }
 
-RangeSet PartLog::read(const PartialOf& of) const {
+RangeSet PartLog::read(const StageFile& of) const {
   try {
     auto record = read_part_log(io::read_text_file(path_, kLongestLog));
-    if (record && record->of == of) return std::move(record->durable);
+    if (record && record->is_of(of)) return std::move(record->durable);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::corrupt) throw;
   }
   return {};
 }
 
-void PartLog::record(const PartialOf& of, const RangeSet& durable) {
+void PartLog::record(const StageFile& of, const RangeSet& durable) {
   std::string line;
   for (const ByteRange& range : durable.ranges())
     line += fmt::format("{}{}-{}", line.empty() ? "" : "\t", range.begin, range.end);
@@ -122,23 +122,6 @@ void DiskGate::pass(sync::LoanPool<Permit>& turns, const std::function<void()>& 
   action();
 }
 
-FileHash::FileHash(const std::optional<Checksum>& of_store) : expected_(of_store) {
-  if (expected_) stream_.emplace(expected_->kind);
-}
-
-void FileHash::update(Bytes bytes) {
-  xxh3_.update(bytes);
-  if (stream_) stream_->update(bytes);
-}
-
-std::optional<std::string> FileHash::fault() {
-  if (!stream_) return std::nullopt;
-  const std::string digits = stream_->finish();
-  if (digits == expected_->digits) return std::nullopt;
-  return fmt::format("the store has {} {}, but the bytes have {}", enum_name(expected_->kind), expected_->digits,
-                     digits);
-}
-
 FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog log, const CopySteps& steps,
                    DiskGate& gate)
     : file_(std::move(file)),
@@ -146,15 +129,15 @@ FileCopy::FileCopy(StageFile file, std::unique_ptr<io::PatchFile> out, PartLog l
       gate_(gate),
       out_(std::move(out)),
       whole_only_(!file_.is_pinned()),
-      hash_(file_.object.checksum),
       log_(std::move(log)) {
-  if (!whole_only_) have_ = log_.read(identity());
-  const std::uint64_t there = out_->file().size();
-  // Shorter than the log says: another process has changed it.
-  if (const auto ranges = have_.ranges(); !ranges.empty() && ranges.back().end > there) have_.clear();
-  if (have_.total() == 0) out_->resize(0);
+  if (!whole_only_) have_ = log_.read(file_);
+  if (arrived_bytes(out_->file().path(), have_) == 0) {
+    have_.clear();
+    out_->resize(0);
+  }
   prepare();
   parts_.resize(file_.parts.size());
+  begin_hashes();
   taken_ = have_;
   resumed_ = have_.total();
 }
@@ -195,7 +178,7 @@ void FileCopy::write(std::uint64_t offset, Bytes bytes) {
   const std::uint64_t end = offset + bytes.size();
   const std::scoped_lock lock(mutex_);
   if (!has_parts() && hashed_ == offset && !catching_up_) {
-    hash_.update(bytes);
+    add_to_hashes(bytes);
     hashed_ = end;
   }
   have_.add({offset, end});
@@ -229,7 +212,7 @@ void FileCopy::forget() {
   const std::scoped_lock lock(mutex_);
   have_.clear();
   taken_.clear();
-  forget_hashes();
+  begin_hashes();
   unsaved_ = 0;
   resumed_ = 0;
   outdated_ = false;
@@ -251,14 +234,29 @@ void FileCopy::start_over_as_whole() {
 void FileCopy::rewind() {
   const std::scoped_lock lock(mutex_);
   have_.clear();
-  forget_hashes();
+  begin_hashes();
 }
 
 /// Called with the lock held.
-void FileCopy::forget_hashes() {
+void FileCopy::begin_hashes() {
   std::ranges::fill(parts_, Part{});
-  hash_ = FileHash(file_.object.checksum);
+  hash_.reset();
+  store_hash_.reset();
+  if (file_.object.checksum) store_hash_.emplace(file_.object.checksum->kind);
   hashed_ = 0;
+}
+
+void FileCopy::add_to_hashes(Bytes bytes) {
+  hash_.update(bytes);
+  if (store_hash_) store_hash_->update(bytes);
+}
+
+std::optional<std::string> FileCopy::fault_by_store() {
+  if (!store_hash_) return std::nullopt;
+  const std::string digits = store_hash_->finish();
+  const Checksum& expected = *file_.object.checksum;
+  if (digits == expected.digits) return std::nullopt;
+  return fmt::format("the store has {} {}, but the bytes have {}", enum_name(expected.kind), expected.digits, digits);
 }
 
 void FileCopy::compare_part(std::size_t part, const Hash128& hash) {
@@ -281,8 +279,8 @@ void FileCopy::drop_part(std::size_t part, const Hash128& wrong) {
 
 std::optional<Hash128> FileCopy::finish_hash(const std::stop_token& stop) {
   if (has_parts()) return check_parts(stop) ? file_.hash : std::nullopt;
-  hash_stored([this](Bytes bytes) { hash_.update(bytes); }, {hashed_, file_.object.size}, stop);
-  return hash_.xxh3();
+  hash_stored([this](Bytes bytes) { add_to_hashes(bytes); }, {hashed_, file_.object.size}, stop);
+  return hash_.digest();
 }
 
 /// False if parts are wrong for the first time; then it is no longer settling.
@@ -336,7 +334,7 @@ void FileCopy::catch_up(const std::stop_token& stop) {
       if (catching_up_ || ready.empty()) return;
       catching_up_ = true;
     }
-    hash_stored([this](Bytes bytes) { hash_.update(bytes); }, ready, stop);
+    hash_stored([this](Bytes bytes) { add_to_hashes(bytes); }, ready, stop);
     const std::scoped_lock lock(mutex_);
     hashed_ = ready.end;
     catching_up_ = false;
@@ -357,7 +355,7 @@ void FileCopy::save() {
     saved_at_ = std::chrono::steady_clock::now();
   }
   gate_.sync([this] { out_->sync(); });
-  log_.record(identity(), durable);
+  log_.record(file_, durable);
   out_->drop_cached(read_again_from);
 }
 

@@ -50,18 +50,16 @@ class RangeSet {
   std::map<std::uint64_t, std::uint64_t> ends_;  ///< end by begin
 };
 
-/// Identity of the bytes of a partial file.
-struct PartialOf {
+/// Which bytes of a partial file are durable, and which file it is.
+struct PartRecord {
   std::string name;  ///< of the object, relative to its source
   std::string pin;   ///< StageFile::pin()
   std::uint64_t size = 0;
+  RangeSet durable = {};
 
-  bool operator==(const PartialOf&) const = default;
-};
-
-struct PartRecord {
-  PartialOf of;
-  RangeSet durable;
+  bool is_of(const StageFile& file) const {
+    return name == file.object.name && pin == file.pin() && size == file.object.size;
+  }
 };
 
 /// The content of a part log (formats.md, "Part log"): a line that identifies the bytes, then lines that each list
@@ -79,8 +77,8 @@ class PartLog {
   PartLog(io::FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
 
   /// Recorded ranges of exactly these bytes; empty if the log is of others or there is none.
-  RangeSet read(const PartialOf& of) const;
-  void record(const PartialOf& of, const RangeSet& durable);
+  RangeSet read(const StageFile& of) const;
+  void record(const StageFile& of, const RangeSet& durable);
   void remove();
 
  private:
@@ -125,23 +123,6 @@ struct CopySteps {
 
   /// Files of at least this size get a separate sync, and bypass the page cache.
   std::uint64_t large_bytes() const { return save_bytes / 4; }
-};
-
-/// Hashes of a file whose bytes come in order: of stages, and the checksum of its store if that reports one. One thread
-/// at a time.
-class FileHash {
- public:
-  explicit FileHash(const std::optional<Checksum>& of_store);
-
-  void update(Bytes bytes);
-  Hash128 xxh3() const { return xxh3_.digest(); }
-  /// The difference from the store's checksum, in words; empty if they agree. Nothing may follow.
-  std::optional<std::string> fault();
-
- private:
-  Xxh3Stream xxh3_;
-  std::optional<Checksum> expected_;
-  std::optional<ChecksumStream> stream_;
 };
 
 /// One file on its way into the folder: which of its bytes have arrived, which are being fetched, and whether they are
@@ -205,7 +186,7 @@ class FileCopy {
   /// is wrong even so.
   std::optional<Hash128> finish_hash(const std::stop_token& stop);
   /// After finish_hash(), once: how the bytes differ from the checksum of the store, in words; empty if they do not.
-  std::optional<std::string> fault_by_store() { return hash_.fault(); }
+  std::optional<std::string> fault_by_store();
   /// When settling, for bytes with a wrong hash: true if an earlier read was wrong in another way.
   bool differs_from_first_read(const Hash128& wrong) { return std::exchange(wrong_, wrong).value_or(wrong) != wrong; }
   /// Parts that were fetched a second time.
@@ -223,10 +204,10 @@ class FileCopy {
   void forget();
   void catch_up(const std::stop_token& stop);
   void hash_stored(const BodyWriter& hash, ByteRange range, const std::stop_token& stop);
-  void forget_hashes();
+  void add_to_hashes(Bytes bytes);
+  void begin_hashes();
   bool check_parts(const std::stop_token& stop);
   void drop_part(std::size_t part, const Hash128& wrong);
-  PartialOf identity() const { return {file_.object.name, file_.pin(), file_.object.size}; }
 
   StageFile file_;
   const CopySteps steps_;
@@ -243,8 +224,9 @@ class FileCopy {
   RangeSet taken_;  ///< arrived, or claimed
   unsigned claims_ = 0;
   bool settling_ = false;
-  FileHash hash_;
-  std::uint64_t hashed_ = 0;  ///< the hash is of [0, hashed_)
+  Xxh3Stream hash_;
+  std::optional<ChecksumStream> store_hash_;  ///< if the store reports a checksum
+  std::uint64_t hashed_ = 0;                  ///< both are of [0, hashed_)
   bool catching_up_ = false;
   struct Part {
     bool right = false;

@@ -87,25 +87,6 @@ io::File lease_folder(const std::string& folder) {
   }
 }
 
-std::size_t remove_leases(io::FileSystem& files, const std::string& folder, const auto& is_wanted) {
-  const io::File leases = lease_folder(folder);
-  if (!leases) return 0;
-  std::size_t removed = 0;
-  std::optional<Error> refusal;
-  for (const std::string& name : lease_names(leases)) {
-    if (!is_wanted(leases, name)) continue;
-    try {
-      files.remove_below(leases, name);
-      ++removed;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::denied) throw;
-      refusal = error;  // others may go
-    }
-  }
-  if (refusal) throw Error(*refusal);
-  return removed;
-}
-
 }  // namespace
 
 std::string describe(const LeaseFile& file) {
@@ -126,21 +107,12 @@ std::string write_lease(const Lease& lease) {
 }
 
 Lease read_lease(std::string_view text, const std::string& path) {
-  const auto damaged = [&](std::string_view why) {
-    return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({})", path, why);
-  };
-  Json root = parse_ordered_json(text);
-  if (root.is_discarded()) throw damaged("it is not JSON");
-  if (!unseal(root)) throw damaged("its checksum does not match");
-  try {
-    if (root.at("format") != kLeaseFormat || root.at("version") != kLeaseVersion) {
-      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a lease of version {}", path, kLeaseVersion);
-    }
-    return {root.at("owner").get<std::string>(), time_in(root, "taken_at", path), time_in(root, "expires_at", path),
-            root.value("holder", "")};
-  } catch (const Json::exception& error) {
-    throw damaged(error.what());
-  }
+  Lease lease;
+  read_state_file(text, path, "a lease", kLeaseFormat, kLeaseVersion, [&](const Json& root) {
+    lease = {root.at("owner").get<std::string>(), time_in(root, "taken_at", path), time_in(root, "expires_at", path),
+             root.value("holder", "")};
+  });
+  return lease;
 }
 
 std::vector<LeaseFile> read_leases(const std::string& folder) {
@@ -174,10 +146,28 @@ Lease extend_lease(io::FileSystem& files, const std::string& folder, Lease lease
   return lease;
 }
 
-Released& Released::operator+=(const Released& more) {
-  ended += more.ended;
-  held += more.held;
-  return *this;
+std::size_t remove_leases(io::FileSystem& files, const std::string& folder,
+                          const std::function<bool(const LeaseFile&)>& is_wanted) {
+  const io::File leases = lease_folder(folder);
+  if (!leases) return 0;
+  std::size_t removed = 0;
+  std::optional<Error> refusal;
+  for (const std::string& name : lease_names(leases)) {
+    if (!is_wanted(read_lease_file(leases, name))) continue;
+    try {
+      files.remove_below(leases, name);
+      ++removed;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) throw;
+      refusal = error;  // others may go
+    }
+  }
+  if (refusal) throw Error(*refusal);
+  return removed;
+}
+
+bool are_live(const std::vector<LeaseFile>& leases, system::WallTime now) {
+  return std::ranges::any_of(leases, [&](const LeaseFile& lease) { return lease.lives_at(now); });
 }
 
 namespace {
@@ -191,30 +181,18 @@ std::size_t held_leases(const std::string& folder, const std::string& owner) {
 }  // namespace
 
 Released release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner) {
-  const std::size_t ended = remove_leases(files, folder, [&](const io::File& leases, const std::string& name) {
-    const LeaseFile file = read_lease_file(leases, name);
-    return file.lease && file.lease->owner == owner && !file.is_held;
-  });
+  const std::size_t ended = remove_leases(
+      files, folder, [&](const LeaseFile& file) { return file.lease && file.lease->owner == owner && !file.is_held; });
   return {ended, held_leases(folder, owner)};
 }
 
 Released release_holder(io::FileSystem& files, const std::string& folder, const Lease& held) {
   const std::string own = file_name_of(held.owner, held.holder);
-  const std::size_t ended =
-      remove_leases(files, folder, [&](const io::File&, const std::string& name) { return name == own; });
-  Released released{ended, held_leases(folder, held.owner)};
-  if (released.held == 0) released += release_lease(files, folder, held.owner);
-  return released;
-}
-
-std::size_t release_all_leases(io::FileSystem& files, const std::string& folder) {
-  return remove_leases(files, folder, [](const io::File&, const std::string&) { return true; });
-}
-
-std::size_t remove_ended_leases(io::FileSystem& files, const std::string& folder, system::WallTime now) {
-  return remove_leases(files, folder, [&](const io::File& leases, const std::string& name) {
-    return !read_lease_file(leases, name).lives_at(now);
-  });
+  const std::size_t ended = remove_leases(files, folder, [&](const LeaseFile& file) { return file.name == own; });
+  const std::size_t others = held_leases(folder, held.owner);
+  if (others > 0) return {ended, others};
+  const Released more = release_lease(files, folder, held.owner);
+  return {ended + more.ended, more.held};
 }
 
 system::WallTime lease_end(system::WallTime now, double seconds) {

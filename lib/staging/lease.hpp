@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,19 +61,19 @@ Lease extend_lease(io::FileSystem& files, const std::string& folder, Lease lease
 struct Released {
   std::size_t ended = 0;
   std::size_t held = 0;  ///< those that stay because their holder is running
-
-  Released& operator+=(const Released& more);
 };
 
 /// Ends the leases of an owner, also those of holders that were killed.
 Released release_lease(io::FileSystem& files, const std::string& folder, const std::string& owner);
 /// Ends the lease of a holder and, unless another holder of its owner is running, the owner's as well.
 Released release_holder(io::FileSystem& files, const std::string& folder, const Lease& held);
-/// Ends all, including damaged ones; returns their number.
-std::size_t release_all_leases(io::FileSystem& files, const std::string& folder);
-/// Removes expired leases; returns their number. Requires the exclusive lock of the folder, because an owner may be
-/// renewing one.
-std::size_t remove_ended_leases(io::FileSystem& files, const std::string& folder, system::WallTime now);
+/// Ends all that are wanted, which may be damaged; returns their number. To remove expired ones requires the exclusive
+/// lock of the folder, because an owner may be renewing one. Throws Error{denied} after it has ended the others.
+std::size_t remove_leases(io::FileSystem& files, const std::string& folder,
+                          const std::function<bool(const LeaseFile&)>& is_wanted);
+
+/// Whether one of these lives.
+bool are_live(const std::vector<LeaseFile>& leases, system::WallTime now);
 
 inline constexpr double kLongestLease = 100.0 * 366 * 86'400;  ///< seconds, so that its end can be written
 /// The moment `seconds` from `now`, rounded up to whole seconds.

@@ -31,7 +31,7 @@ bool is_staged_folder(const fs::path& path) {
 /// Files of this program, which do not belong to a set.
 bool is_own(const std::string& name) {
   const std::string last = name.substr(name.rfind('/') + 1);
-  return StageTarget::is_own_state(name) || last.starts_with(".shardkit-cache") ||
+  return StageTarget::is_own_state(name) || last == kCacheLockName || last == kEvictionLogName ||
          (last.starts_with('.') && last.ends_with(".tmp"));
 }
 
@@ -70,9 +70,7 @@ std::vector<ManifestSet> manifests_among(const Files& files, const std::string& 
     try {
       std::string text = io::read_text_file(path);
       formats::Manifest manifest = formats::read_manifest(text, path);
-      const Hash128 hash = xxh3_128(as_bytes(text));
-      sets.push_back({name.substr(0, slash), std::move(text), hash, std::move(manifest.shards),
-                      std::move(manifest.files), std::move(manifest.plan_hash)});
+      sets.emplace_back(name.substr(0, slash), std::move(text), std::move(manifest));
     } catch (const Error&) {
       continue;
     }

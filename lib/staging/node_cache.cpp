@@ -24,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCacheLockName = ".shardkit-cache.lock";
-constexpr const char* kEvictionLogName = ".shardkit-cache.log";
 constexpr std::size_t kMostNamed = 5;
 
 /// The space needed and its file system, at one moment.
@@ -76,16 +74,6 @@ Survey fitting_survey(const std::string& root, const SpaceWanted& wanted, system
   return survey;
 }
 
-/// Notes of a folder that it could not be evicted: it is in use, or beyond this user if there is a `refusal`.
-void keep(StagedFolder& folder, const std::string& refusal) {
-  if (refusal.empty()) {
-    folder.at_work = true;
-  } else {
-    folder.state = StagedState::unreadable;
-    folder.fault = refusal;
-  }
-}
-
 /// The path of a file of the cache. Readers of a staged folder are not to meet a file that no stage brought.
 std::string own_file(const std::string& root, const char* name) {
   const std::string state = io::join_path(root, kStateFolderPath);
@@ -106,10 +94,6 @@ void log_eviction(io::FileSystem& files, const std::string& root, const StagedFo
   } catch (const Error&) {
     return;
   }
-}
-
-bool is_leased(const std::string& folder, system::WallTime now) {
-  return std::ranges::any_of(read_leases(folder), [&](const LeaseFile& lease) { return lease.lives_at(now); });
 }
 
 std::string folder_of(const std::string& name) {
@@ -200,12 +184,6 @@ StageJournal::State restored_journal(io::FileSystem& files, const std::string& f
   return journal;
 }
 
-std::uint64_t ended_leases(const std::string& folder, system::WallTime now) {
-  const auto leases = read_leases(folder);
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(leases, [&](const LeaseFile& lease) { return !lease.lives_at(now); }));
-}
-
 }  // namespace
 
 io::FolderLock lock_cache(io::FileSystem& files, const std::string& root, const std::stop_token& stop) {
@@ -231,8 +209,8 @@ void evict_for(io::FileSystem& files, const std::string& root, const SpaceWanted
                const std::stop_token& stop, const std::function<void(const StagedFolder&)>& evicted) {
   Survey survey = fitting_survey(root, wanted, now, stop);
   const std::uint64_t left = survey.bound - wanted.bytes;
-  evict_to(survey.others, left, now, [&](const StagedFolder& folder, std::string& refusal) {
-    const bool is_evicted = try_evict(files, root, folder, now, stop, refusal);
+  evict_to(survey.others, left, now, [&](StagedFolder& folder) {
+    const bool is_evicted = try_evict(files, root, folder, now, stop);
     if (is_evicted) evicted(folder);
     return is_evicted;
   });
@@ -240,8 +218,8 @@ void evict_for(io::FileSystem& files, const std::string& root, const SpaceWanted
     throw Error(ErrorCode::no_space, no_space_text(root, wanted, survey, now), root);
 }
 
-bool try_evict(io::FileSystem& files, const std::string& root, const StagedFolder& folder, system::WallTime now,
-               const std::stop_token& stop, std::string& refusal) {
+bool try_evict(io::FileSystem& files, const std::string& root, StagedFolder& folder, system::WallTime now,
+               const std::stop_token& stop) {
   try {
     if (!evict(files, folder.path, now, stop)) return false;
     log_eviction(files, root, folder, now);
@@ -249,31 +227,31 @@ bool try_evict(io::FileSystem& files, const std::string& root, const StagedFolde
   } catch (const Error& error) {
     if (error.code() == ErrorCode::not_found) return true;  // somebody removed all of it
     if (error.code() != ErrorCode::denied) throw;
-    refusal = error.what();
+    folder.state = StagedState::unreadable;
+    folder.fault = error.what();
     return false;
   }
 }
 
 std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint64_t limit, system::WallTime now,
-                                   const Evict& evict) {
+                                   const std::function<bool(StagedFolder&)>& evict) {
   std::vector<StagedFolder> evicted;
   while (true) {
     std::vector<StagedFolder> evictable = to_evict(folders, limit, now);
     if (evictable.empty()) return evicted;
     for (StagedFolder& folder : evictable) {
       const auto found = std::ranges::find(folders, folder.path, &StagedFolder::path);
-      std::string refusal;
-      if (evict(folder, refusal)) {
-        if (folder.found_bytes == 0) {
-          folders.erase(found);
-        } else {
-          found->bytes = found->found_bytes;
-          found->partial_bytes = 0;
-          found->arrived_bytes = 0;
-        }
-        evicted.push_back(std::move(folder));
+      if (!evict(*found)) {
+        found->at_work = found->state != StagedState::unreadable;
+        continue;
+      }
+      evicted.push_back(std::move(folder));
+      if (found->found_bytes == 0) {
+        folders.erase(found);
       } else {
-        keep(*found, refusal);
+        found->bytes = found->found_bytes;
+        found->partial_bytes = 0;
+        found->arrived_bytes = 0;
       }
     }
   }
@@ -367,7 +345,7 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
   const io::ContainedFolder root(folder);
   if (!root.folder(kStateFolderPath, false)) return true;  // gone meanwhile
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
-  if (!lock.try_take(io::LockMode::exclusive) || is_leased(folder, now)) return false;
+  if (!lock.try_take(io::LockMode::exclusive) || are_live(read_leases(folder), now)) return false;
   const StageJournal::State journal = restored_journal(files, folder);
   StageJournal::State found = journal;
   std::erase_if(found.files, [](const auto& item) { return !item.second.found; });
@@ -377,7 +355,7 @@ bool evict(io::FileSystem& files, const std::string& folder, system::WallTime no
     if (!file.found) remove_staged_file(files, root, name);
   }
   sweep_partials(files, root, true);
-  remove_ended_leases(files, folder, now);
+  remove_leases(files, folder, [&](const LeaseFile& lease) { return !lease.lives_at(now); });
   remove_temps(files, folder);
   remove_file(files, root, kStagedMarkerLockPath);
   remove_file(files, root, kHitsPath);
@@ -404,7 +382,7 @@ bool discard(io::FileSystem& files, const std::string& folder, const std::vector
   StageJournal::rewrite(files, io::join_path(folder, kStageJournalPath), journal);
   remove_durably(files, root, kStagedMarkerPath);
   for (const std::string& name : names) {
-    if (journal.files.contains(name) && !is_leased(folder, now)) remove_staged_file(files, root, name);
+    if (journal.files.contains(name) && !are_live(read_leases(folder), now)) remove_staged_file(files, root, name);
   }
   return true;
 }
@@ -413,13 +391,15 @@ Leftovers sweep_leftovers(io::FileSystem& files, const std::string& folder, syst
   const io::ContainedFolder root(folder);
   io::FolderLock lock(io::join_path(folder, kStageLockPath));
   if (!lock.try_take(io::LockMode::exclusive)) return {};
+  const auto has_ended = [&](const LeaseFile& lease) { return !lease.lives_at(now); };
   Leftovers found;
-  found.files += ended_leases(folder, now);
   if (remove) {
-    remove_ended_leases(files, folder, now);
-    found.files += remove_temps(files, folder);
+    found.files = remove_leases(files, folder, has_ended) + remove_temps(files, folder);
+  } else {
+    const auto leases = read_leases(folder);
+    found.files = static_cast<std::uint64_t>(std::ranges::count_if(leases, has_ended));
   }
-  if (!is_leased(folder, now)) found += sweep_partials(files, root, remove);
+  if (!are_live(read_leases(folder), now)) found += sweep_partials(files, root, remove);
   return found;
 }
 

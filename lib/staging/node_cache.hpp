@@ -73,22 +73,19 @@ void check_space(const std::string& root, const SpaceWanted& wanted, system::Wal
 void evict_for(io::FileSystem& files, const std::string& root, const SpaceWanted& wanted, system::WallTime now,
                const std::stop_token& stop, const std::function<void(const StagedFolder&)>& evicted);
 
-/// Whether a folder was evicted; if this user may not do that, `refusal` has the reason.
-using Evict = std::function<bool(const StagedFolder& folder, std::string& refusal)>;
-
-/// evict(), also false if this user may not do that, with the reason in `refusal`. Adds a line to the log of the cache
-/// at `root`, if this user may.
-bool try_evict(io::FileSystem& files, const std::string& root, const StagedFolder& folder, system::WallTime now,
-               const std::stop_token& stop, std::string& refusal);
+/// evict(), also false if this user may not do that: then the folder becomes unreadable, with the reason as its fault.
+/// Adds a line to the log of the cache at `root`, if this user may.
+bool try_evict(io::FileSystem& files, const std::string& root, StagedFolder& folder, system::WallTime now,
+               const std::stop_token& stop);
 
 /// Evictions of the cache at `root` so far.
 std::uint64_t evictions(const std::string& root);
 
 /// Evicts folders with `evict`, least recently used first, until the others have at most `limit` bytes, or no other can
-/// be evicted. Each is tried once; those that stay are in use, or not accessible to this user. Removes the evicted ones
-/// from `folders` and returns them.
+/// be evicted. Each is tried once; those for which it returns false count as in use, unless they became unreadable.
+/// Removes the evicted ones from `folders` and returns them.
 std::vector<StagedFolder> evict_to(std::vector<StagedFolder>& folders, std::uint64_t limit, system::WallTime now,
-                                   const Evict& evict);
+                                   const std::function<bool(StagedFolder&)>& evict);
 
 /// Folders to evict to reach `limit` in total, in that order; fewer if others are in use.
 std::vector<StagedFolder> to_evict(std::vector<StagedFolder> folders, std::uint64_t limit, system::WallTime now);

@@ -64,28 +64,28 @@ constexpr int kEnough = 8;  // one slow response means nothing
 
 }  // namespace
 
-StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, StageTarget& target, CopyLimits limits,
-                         Context& ctx)
+StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, Peers& peers, StageTarget& target,
+                         CopyLimits limits, Context& ctx)
     : files_(files),
       source_(source),
+      peers_(peers),
       target_(target),
       limits_(std::move(limits)),
       ctx_(ctx),
       gate_(ctx.stop_token()),
-      placer_(files, target),
-      small_files_({limits_.steps.large_bytes() - 1, std::min<std::size_t>(256, system::usable_descriptors() / 4)},
+      small_files_(std::min<std::size_t>(256, system::usable_descriptors() / 4),
                    [this](const std::vector<CopiedFile>& batch) { commit(batch); }),
       workers_(limits_.start, limits_.maximum, ctx.stop_token()),
+      climber_(limits_.start, limits_.maximum),
       range_size_(limits_.range_bytes) {}
 
-void StageCopier::copy_all(const std::vector<StageFile>& wanted) {
-  wanted_ = &wanted;
+CopyResult StageCopier::copy_all(const std::vector<StageFile>& wanted) {
   journal_before_ = target_.journal().state().files;
   if (limits_.throttled) limits_.throttled();  // earlier events do not count
   for (const StageFile& file : wanted) left_ += file.object.size;
-  queue_ = std::make_unique<CopyQueue>(wanted.size(),
-                                       CopyQueue::Calls{[this](std::size_t number) { return open((*wanted_)[number]); },
-                                                        [this] { small_files_.flush(); }});
+  queue_ = std::make_unique<CopyQueue>(
+      wanted.size(),
+      CopyQueue::Calls{[&](std::size_t number) { return open(wanted[number]); }, [this] { small_files_.flush(); }});
   try {
     workers_.run([this] { return worker(); });
   } catch (...) {
@@ -94,9 +94,11 @@ void StageCopier::copy_all(const std::vector<StageFile>& wanted) {
   }
   ctx_.throw_if_stopped();
   small_files_.flush();
+  result_.bytes_fetched = fetched_;
+  return std::move(result_);
 }
 
-sync::ClimbingWorkers::Step StageCopier::worker() {
+sync::WorkerPool::Step StageCopier::worker() {
   return [this, last = std::shared_ptr<FileCopy>(),
           writer = std::make_shared<RangeWriter>()](const std::stop_token& stop) mutable {
     const auto work = queue_->next(std::move(last), range_size_.bytes(left_, workers_.level()), stop);
@@ -109,7 +111,7 @@ sync::ClimbingWorkers::Step StageCopier::worker() {
 
 CopyQueue::Opened StageCopier::open(const StageFile& file) {
   using As = CopyQueue::Opened::As;
-  if (placer_.is_in_place(file, ctx_.stop_token())) {
+  if (target_.is_in_place(file, ctx_.stop_token())) {
     count_present(file);
     return {As::in_place, {}};
   }
@@ -120,7 +122,7 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
     return {As::elsewhere, {}};
   }
   target_.journal().refresh();
-  if (placer_.is_in_place(file, ctx_.stop_token())) {  // another has finished it just now
+  if (target_.is_in_place(file, ctx_.stop_token())) {  // another has finished it just now
     files_.remove(partial);
     count_present(file);
     return {As::in_place, {}};
@@ -132,43 +134,26 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
 }
 
 void StageCopier::count_present(const StageFile& file) {
-  reused_ += file.object.size;
   const auto staged = target_.journal().find(file.object.name);
   const bool is_new = staged && !staged->found && !journal_before_.contains(file.object.name);
-  ++(is_new ? files_by_others_ : files_reused_);
   left_ -= std::min<std::uint64_t>(left_, file.object.size);
   ctx_.progress().bytes += file.object.size - forget_elsewhere(file);
   ++ctx_.progress().items;
-}
-
-/// Of its partial file, ours or another process's.
-std::uint64_t StageCopier::durable_bytes(const StageFile& file) const {
-  const PartLog log(files_, target_.part_log_path(file.object.name));
-  return log.read({file.object.name, file.pin(), file.object.size}).total();
-}
-
-std::uint64_t StageCopier::bytes_left() const {
-  const StageJournal::State journal = target_.journal().state();
-  std::uint64_t left = 0;
-  for (const StageFile& file : *wanted_) {
-    const auto known = journal.files.find(file.object.name);
-    const bool is_there = known != journal.files.end() && known->second.pin == file.pin() &&
-                          known->second.is_unchanged_at(target_.path_of(file.object.name));
-    if (!is_there) left += file.object.size - durable_bytes(file);
-  }
-  return left;
+  const std::scoped_lock lock(mutex_);
+  result_.bytes_reused += file.object.size;
+  ++(is_new ? result_.files_by_others : result_.files_reused);
 }
 
 /// Shows the progress of another process while waiting for it, read from that process's part log.
 void StageCopier::show_progress_elsewhere(const StageFile& file) {
-  const std::uint64_t there = durable_bytes(file);
-  const std::scoped_lock lock(elsewhere_mutex_);
+  const std::uint64_t there = target_.partial_bytes(file);
+  const std::scoped_lock lock(mutex_);
   ctx_.progress().bytes += there - std::exchange(elsewhere_[file.object.name], there);
 }
 
 /// The progress counted for a file that others were copying.
 std::uint64_t StageCopier::forget_elsewhere(const StageFile& file) {
-  const std::scoped_lock lock(elsewhere_mutex_);
+  const std::scoped_lock lock(mutex_);
   const auto node = elsewhere_.extract(file.object.name);
   return node ? node.mapped() : 0;
 }
@@ -231,7 +216,7 @@ io::Fetched StageCopier::fetch_part(FileCopy& copy, ByteRange range, const BodyW
     if (!first) first = Clock::now();
     write(bytes);
   };
-  const io::Fetched fetched = source_.fetch(copy.file().object, range.begin, range.size(), timed, stop);
+  const io::Fetched fetched = peers_.fetch(source_, copy.file(), range, timed, stop);
   const auto seconds = [&](Clock::time_point end) { return std::chrono::duration<double>(end - start).count(); };
   if (first && range.size() >= limits_.range_bytes) range_size_.took(seconds(*first), seconds(Clock::now()));
   return fetched;
@@ -240,13 +225,13 @@ io::Fetched StageCopier::fetch_part(FileCopy& copy, ByteRange range, const BodyW
 void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
   if (limits_.pace) limits_.pace(bytes, stop);
   if (limits_.throttled && limits_.throttled()) {
-    workers_.throttled();
+    climber_.throttled();
     range_size_.throttled();
   }
   fetched_ += bytes;
   left_ -= std::min<std::uint64_t>(left_, bytes);
   ctx_.progress().bytes += bytes;
-  workers_.moved(bytes);
+  climber_.moved(bytes, workers_);
 }
 
 /// Bytes that are fetched again do not count as copied.
@@ -264,19 +249,19 @@ bool StageCopier::leave_out(FileCopy& copy, const Error& error) {
   const bool is_of_source = !error.path().starts_with(target_.folder() + "/");
   const bool may_pass = code == ErrorCode::network || code == ErrorCode::io;
   if (!limits_.keep_going || !is_of_source || !(may_pass || is_bad_file(code))) return false;
-  const std::scoped_lock lock(failures_mutex_);
+  const std::scoped_lock lock(mutex_);
   const std::uint64_t before = std::exchange(fetched_at_failure_, fetched_);
   unreachable_ = code != ErrorCode::network ? 0 : fetched_ == before ? unreachable_ + 1 : 1;
   if (unreachable_ >= kMostUnreachable) return false;
   copy.mark_outdated();
-  if (!failures_.try_emplace(copy.file().object.name, error).second) return true;
+  if (!result_.failures.try_emplace(copy.file().object.name, error).second) return true;
   ctx_.warn("file_failed", error.what());
   return true;
 }
 
 bool StageCopier::is_left_out(const FileCopy& copy) const {
-  const std::scoped_lock lock(failures_mutex_);
-  return failures_.contains(copy.file().object.name);
+  const std::scoped_lock lock(mutex_);
+  return result_.failures.contains(copy.file().object.name);
 }
 
 void StageCopier::settle(const std::shared_ptr<FileCopy>& copy, const std::stop_token& stop) {
@@ -313,16 +298,18 @@ void StageCopier::finish(const std::shared_ptr<FileCopy>& copy, const std::stop_
   auto wrong = mismatch(file, target_.partial_path(file.object.name), *hash);
   if (!wrong) wrong = copy->fault_by_store();
   if (wrong) return start_over(copy, corrupt_error(path, *wrong, copy->differs_from_first_read(*hash)));
-  if (const unsigned parts = copy->parts_refetched(); parts > 0) {
-    refetched_ += parts;
-    ctx_.repeated({path, format_count(parts, "part") + " had wrong bytes", 1, 2, 0, false, 0});
+  const unsigned parts = copy->parts_refetched();
+  if (parts > 0) ctx_.repeated({path, format_count(parts, "part") + " had wrong bytes", 1, 2, 0, false, 0});
+  {
+    const std::scoped_lock lock(mutex_);
+    result_.refetched += parts;
+    result_.bytes_reused += copy->resumed_bytes();
   }
-  reused_ += copy->resumed_bytes();
-  if (small_files_.takes(file.object.size)) {
+  if (file.object.size < limits_.steps.large_bytes()) {
     small_files_.add({copy, *hash});
   } else {
     gate_.sync([&] { copy->sync(); });
-    placer_.put({{copy, *hash}});
+    target_.publish({{copy, *hash}});
   }
   ++ctx_.progress().items;
   queue_->finished(copy);
@@ -342,12 +329,12 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
   source_.bypass_caches(file.object.name);  // one may have other bytes than the origin
   io::ObjectInfo now = find_again(source_, *copy);
   if (copy->outdated() && !file.hash && io::is_version_random(source_, now)) now.version.clear();
-  ++refetched_;
   const char* why = copy->outdated() ? "it changed while being copied" : "it has wrong bytes";
   ctx_.repeated({source_.address_of(file.object.name), why, 1, 2, 0, false, 0});
-  if (!file.hash) {
-    const std::scoped_lock lock(changed_mutex_);
-    changed_.push_back(now);
+  {
+    const std::scoped_lock lock(mutex_);
+    ++result_.refetched;
+    if (!file.hash) result_.changed.push_back(now);
   }
   forget_progress(*copy);
   copy->start_over(file.hash ? file.object : now);
@@ -361,7 +348,7 @@ void StageCopier::commit(const std::vector<CopiedFile>& batch) {
     sync::for_each_index(batch.size(), kSyncsAtOnce, ctx_.stop_token(),
                          [&](std::size_t at, std::size_t) { batch[at].copy->sync(); });
   });
-  placer_.put(batch);
+  target_.publish(batch);
 }
 
 /// Data received before a failure is kept if possible; the user sees only the failure. After a stop there is no time.
@@ -466,7 +453,7 @@ void SmallFiles::add(CopiedFile file) {
     if (batch_.empty()) since_ = std::chrono::steady_clock::now();
     bytes_ += file.copy->file().object.size;
     batch_.push_back(std::move(file));
-    if (bytes_ < kBatchBytes && batch_.size() < limits_.files) return;
+    if (bytes_ < kBatchBytes && batch_.size() < most_files_) return;
     full.swap(batch_);
     bytes_ = 0;
   }
@@ -482,114 +469,6 @@ void SmallFiles::flush(std::chrono::milliseconds age) {
     bytes_ = 0;
   }
   if (!last_batch.empty()) commit_(last_batch);
-}
-
-namespace {
-
-Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
-  Xxh3Stream hash;
-  io::FileSource(io::File::open_regular(path)).stream_all([&](Bytes piece) {
-    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while checking", path);
-    hash.update(piece);
-  });
-  return hash.digest();
-}
-
-/// A link counts, wherever it leads.
-bool something_stands_at(const std::string& path) {
-  return std::filesystem::symlink_status(path).type() != std::filesystem::file_type::not_found;
-}
-
-Error stranger_error(const std::string& path) {
-  return Error(ErrorCode::conflict, At{path},
-               "'{}' already exists, was not created by shardctl stage and has other bytes, or cannot be "
-               "checked; choose an empty folder, or move it away: {}",
-               path, remedy::in_text(remedy::move_away({path})));
-}
-
-}  // namespace
-
-std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found) {
-  if (file.hash && !(found == *file.hash)) {
-    return fmt::format("the manifest has XXH3-128 {}, but the file has {}", to_hex(*file.hash), to_hex(found));
-  }
-  if (!file.indexed) return std::nullopt;
-  try {
-    io::FileSource index(path);
-    const formats::ShardSummary summary = formats::read_shard_index(index, path, {});
-    if (summary.name == file.indexed->name && summary.bytes == file.indexed->bytes &&
-        summary.xxh3_128 == file.indexed->xxh3_128) {
-      return std::nullopt;
-    }
-    return fmt::format("the manifest lists shard '{}' with XXH3-128 {}, but the file describes '{}' with {}",
-                       file.indexed->name, to_hex(file.indexed->xxh3_128), summary.name, to_hex(summary.xxh3_128));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;
-    return error.what();
-  }
-}
-
-bool FilePublisher::is_in_place(const StageFile& file, const std::stop_token& stop) {
-  const std::string path = target_.path_of(file.object.name);
-  if (!something_stands_at(path)) return false;
-  auto known = target_.journal().find(file.object.name);
-  if (!known) {
-    target_.journal().refresh();
-    known = target_.journal().find(file.object.name);
-  }
-  if (known) {
-    if (known->pin != file.pin() || known->bytes != file.object.size) return false;
-    return known->is_unchanged_at(path) || has_right_bytes(file, *known, path, stop);
-  }
-  if (size_on_disk(path) == file.object.size && is_right_copy(file, path, stop)) return true;
-  throw stranger_error(path);
-}
-
-/// Reads a file whose modification time or inode has changed since it was staged.
-bool FilePublisher::has_right_bytes(const StageFile& file, StagedFile known, const std::string& path,
-                                    const std::stop_token& stop) {
-  known.seen = seen_at(path);  // first: a change while it is read is noticed by the next stage
-  if (size_on_disk(path) != known.bytes || !(hash_of_file(path, stop) == known.hash)) return false;
-  target_.journal().record(file.object.name, known);
-  return true;
-}
-
-bool FilePublisher::is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop) {
-  if (!file.hash && !file.indexed) return false;
-  const std::string seen = seen_at(path);
-  const Hash128 hash = hash_of_file(path, stop);
-  if (mismatch(file, path, hash)) return false;
-  target_.journal().record(file.object.name, {file.object.size, file.pin(), hash, true, seen});
-  return true;
-}
-
-void FilePublisher::put(const std::vector<CopiedFile>& batch) {
-  for (const CopiedFile& copied : batch) {
-    const StageFile& file = copied.copy->file();
-    const std::string path = target_.path_of(file.object.name);
-    // Another process may have put it there since is_in_place() looked; files named in the journal are ours to replace.
-    if (!target_.journal().find(file.object.name) && something_stands_at(path)) throw stranger_error(path);
-    target_.journal().record(file.object.name, {file.object.size, file.pin(), copied.hash, false,
-                                                seen_at(target_.partial_path(file.object.name))});
-  }
-  // Before the names: a file in place that no journal knows and no hash vouches for would count as a stranger's.
-  target_.journal().sync();
-  for (const CopiedFile& copied : batch) {
-    const std::string& name = copied.copy->file().object.name;
-    make_parent(name);
-    files_.rename(target_.partial_path(name), target_.path_of(name));
-    copied.copy->close();
-  }
-}
-
-void FilePublisher::make_parent(const std::string& name) {
-  const std::size_t slash = name.rfind('/');
-  if (slash == std::string::npos) return;
-  const std::scoped_lock lock(mutex_);
-  std::string folder = name.substr(0, slash);
-  if (folders_.contains(folder)) return;
-  target_.contained().folder(folder, true);
-  folders_.insert(std::move(folder));
 }
 
 std::uint64_t RangeSize::bytes(std::uint64_t left, unsigned requests) const {

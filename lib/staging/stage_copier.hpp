@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -21,8 +20,10 @@
 #include "io/block_writer.hpp"
 #include "io/object_source.hpp"
 #include "staging/file_copy.hpp"
+#include "staging/peers.hpp"
 #include "staging/stage_target.hpp"
-#include "sync/climbing_workers.hpp"
+#include "sync/rate_climber.hpp"
+#include "sync/worker_pool.hpp"
 
 namespace shardkit::staging {
 
@@ -80,24 +81,13 @@ class CopyQueue {
   bool looking_elsewhere_ = false;
 };
 
-/// A file whose bytes are complete and correct.
-struct CopiedFile {
-  std::shared_ptr<FileCopy> copy;
-  Hash128 hash;
-};
-
 /// Collects small files, so that one wait for the disk makes many of them durable. Thread-safe.
 class SmallFiles {
  public:
   /// `commit` makes the files of a batch durable and renames them; several threads may call it.
   using Commit = std::function<void(const std::vector<CopiedFile>& batch)>;
-  struct Limits {
-    std::uint64_t largest = 0;  ///< size limit of a small file: a separate sync would cost more
-    std::size_t files = 256;    ///< in a batch; each is open, as it holds the lock of its partial file
-  };
-  SmallFiles(const Limits& limits, Commit commit) : limits_(limits), commit_(std::move(commit)) {}
-
-  bool takes(std::uint64_t bytes) const { return bytes <= limits_.largest; }
+  /// `most_files` are in a batch; each is open, as it holds the lock of its partial file.
+  SmallFiles(std::size_t most_files, Commit commit) : most_files_(most_files), commit_(std::move(commit)) {}
 
   /// Commits the batch if this file fills it.
   void add(CopiedFile file);
@@ -105,41 +95,12 @@ class SmallFiles {
   void flush(std::chrono::milliseconds age = {});
 
  private:
-  const Limits limits_;
+  const std::size_t most_files_;
   const Commit commit_;
   std::mutex mutex_;
   std::vector<CopiedFile> batch_;
   std::uint64_t bytes_ = 0;
   std::chrono::steady_clock::time_point since_;  ///< the first of the batch was added
-};
-
-/// The fault of a file at `path` with the hash `found`, in words; empty if none is known. An index has no checksum in
-/// the manifest but one in itself, and contains the name of its shard.
-std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found);
-
-/// Files in a target with their final names: which exist, and how they are published. Thread-safe.
-class FilePublisher {
- public:
-  /// Referenced objects outlive the publisher; `target` is joined.
-  FilePublisher(io::FileSystem& files, StageTarget& target) : files_(files), target_(target) {}
-
-  /// Whether the target already contains the file. An existing file without a journal entry is used if its bytes are
-  /// correct; else Error{conflict}. One with a journal entry but other bytes may be replaced.
-  bool is_in_place(const StageFile& file, const std::stop_token& stop);
-
-  /// Renames durable files. Throws Error{conflict} if a file of another program has appeared there. If a name exists,
-  /// its bytes are correct; if a record exists, check the name too.
-  void put(const std::vector<CopiedFile>& batch);
-
- private:
-  bool has_right_bytes(const StageFile& file, StagedFile known, const std::string& path, const std::stop_token& stop);
-  bool is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop);
-  void make_parent(const std::string& name);
-
-  io::FileSystem& files_;
-  StageTarget& target_;
-  std::mutex mutex_;
-  std::set<std::string> folders_;  ///< that are there, below the target
 };
 
 /// Size of one request. A request costs a wait for its first byte: if that is more than a twentieth of its time,
@@ -198,45 +159,40 @@ struct CopyLimits {
   std::function<void(std::uint64_t bytes, const std::stop_token& stop)> pace = {};
   /// Whether the source has asked for fewer requests since the last call. Thread-safe; may be empty.
   std::function<bool()> throttled = {};
-  /// Leave out files that fail at the source, see failures().
+  /// Leave out files that fail at the source, see CopyResult::failures.
   bool keep_going = false;
+};
+
+/// What a copier did.
+struct CopyResult {
+  std::uint64_t bytes_fetched = 0;
+  std::uint64_t bytes_reused = 0;              ///< that already existed in the target, or that others copied meanwhile
+  std::uint64_t files_reused = 0;              ///< that already existed in the target
+  std::uint64_t files_by_others = 0;           ///< that other stages copied into the target meanwhile
+  std::uint64_t refetched = 0;                 ///< files, and parts of shards, that were fetched a second time
+  std::map<std::string, Error> failures = {};  ///< of files that were left out, by their names
+  std::vector<io::ObjectInfo> changed = {};    ///< objects that changed while being copied, in their current state
 };
 
 /// Copies files from a source to a target, with checks: one pool of range requests for all of them.
 class StageCopier {
  public:
   /// Referenced objects outlive the copier; `target` is joined.
-  StageCopier(io::FileSystem& files, io::ObjectSource& source, StageTarget& target, CopyLimits limits, Context& ctx);
+  StageCopier(io::FileSystem& files, io::ObjectSource& source, Peers& peers, StageTarget& target, CopyLimits limits,
+              Context& ctx);
 
   /// Ensures that the target contains all of `wanted`: keeps existing files, continues earlier copies, waits for other
   /// processes, else copies. Files with wrong bytes, or that changed, are fetched a second time before an error is
   /// thrown: corrupt, or Error{io} if in use or removed. Partial copies are kept in any case. Call once.
-  void copy_all(const std::vector<StageFile>& wanted);
-
-  std::uint64_t bytes_fetched() const { return fetched_; }
-  /// Bytes that already existed in the target, or that others copied meanwhile.
-  std::uint64_t bytes_reused() const { return reused_; }
-  /// Files that already existed in the target.
-  std::uint64_t files_reused() const { return files_reused_; }
-  /// Files that other stages copied into the target since copy_all() began.
-  std::uint64_t files_by_others() const { return files_by_others_; }
-  /// Files, and parts of shards, that were fetched a second time.
-  std::uint64_t refetched() const { return refetched_; }
-  /// The errors of files that were left out, by their names. Valid after copy_all().
-  const std::map<std::string, Error>& failures() const { return failures_; }
-  /// Bytes that the next stage would fetch: all that is neither in place nor durable in a partial file.
-  std::uint64_t bytes_left() const;
-  /// Objects that changed while being copied, in their current state. Valid after copy_all().
-  const std::vector<io::ObjectInfo>& changed() const { return changed_; }
+  CopyResult copy_all(const std::vector<StageFile>& wanted);
 
  private:
   CopyQueue::Opened open(const StageFile& file);
   void count_present(const StageFile& file);
-  std::uint64_t durable_bytes(const StageFile& file) const;
   void show_progress_elsewhere(const StageFile& file);
   std::uint64_t forget_elsewhere(const StageFile& file);
 
-  sync::ClimbingWorkers::Step worker();
+  sync::WorkerPool::Step worker();
   void fetch(const CopyQueue::Work& work, RangeWriter& writer, const std::stop_token& stop);
   io::Fetched fetch_range(FileCopy& copy, ByteRange range, RangeWriter& writer, const std::stop_token& stop);
   io::Fetched fetch_part(FileCopy& copy, ByteRange range, const BodyWriter& write, const std::stop_token& stop);
@@ -253,30 +209,24 @@ class StageCopier {
 
   io::FileSystem& files_;
   io::ObjectSource& source_;
+  Peers& peers_;
   StageTarget& target_;
   const CopyLimits limits_;
   Context& ctx_;
   DiskGate gate_;
-  const std::vector<StageFile>* wanted_ = nullptr;
-  FilePublisher placer_;
   SmallFiles small_files_;
   std::unique_ptr<CopyQueue> queue_;
-  sync::ClimbingWorkers workers_;
+  sync::WorkerPool workers_;
+  sync::RateClimber climber_;
   RangeSize range_size_;
+  std::map<std::string, StagedFile> journal_before_;
   std::atomic<std::uint64_t> left_{0};  ///< approximate number of missing bytes
   std::atomic<std::uint64_t> fetched_{0};
-  std::atomic<std::uint64_t> reused_{0};
-  std::atomic<std::uint64_t> files_reused_{0};
-  std::atomic<std::uint64_t> files_by_others_{0};
-  std::map<std::string, StagedFile> journal_before_;
-  std::atomic<std::uint64_t> refetched_{0};
-  std::mutex changed_mutex_;
-  std::vector<io::ObjectInfo> changed_;
-  mutable std::mutex failures_mutex_;
-  std::map<std::string, Error> failures_;
+
+  mutable std::mutex mutex_;  ///< guards the members below
+  CopyResult result_;
   std::uint64_t fetched_at_failure_ = 0;
   unsigned unreachable_ = 0;  ///< files that failed by the network, with no byte received in between
-  std::mutex elsewhere_mutex_;
   std::map<std::string, std::uint64_t> elsewhere_;  ///< bytes in the progress from files of other processes
 };
 

@@ -1,5 +1,6 @@
 #include "staging/stage_journal.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -30,7 +31,7 @@ std::string write_staged_marker(const StagedMarker& marker) {
   root["format"] = kMarkerFormat;
   root["version"] = kMarkerVersion;
   root["source"] = marker.source;
-  root["verified"] = marker.verified;
+  root["verified"] = enum_name(marker.verified);
   root["verified_at"] = marker.verified_at;
   root["manifest_xxh3_128"] = to_hex(marker.manifest);
   root["files"] = marker.files;
@@ -39,34 +40,53 @@ std::string write_staged_marker(const StagedMarker& marker) {
   return sealed_json_text(std::move(root));
 }
 
-StagedMarker read_staged_marker(std::string_view text, const std::string& path) {
+void read_state_file(std::string_view text, const std::string& path, const char* what, const char* format,
+                     std::uint64_t version, const std::function<void(const Json&)>& take) {
   const auto damaged = [&](std::string_view why) {
     return Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({})", path, why);
   };
   Json root = parse_ordered_json(text);
   if (root.is_discarded()) throw damaged("it is not JSON");
   if (!unseal(root)) throw damaged("its checksum does not match");
-  const auto count = [&](const char* field) {
-    if (const auto number = json_count(root.at(field))) return *number;
-    throw damaged(fmt::format("{} is not a whole number", field));
-  };
-  StagedMarker marker;
   try {
-    if (root.at("format") != kMarkerFormat || root.at("version") != kMarkerVersion) {
-      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a staged marker of version {}", path, kMarkerVersion);
+    if (root.at("format") != format || root.at("version") != version) {
+      throw Error(ErrorCode::corrupt, At{path}, "'{}' is not {} of version {}", path, what, version);
     }
+    take(root);
+  } catch (const Json::exception& error) {
+    throw damaged(error.what());
+  }
+}
+
+namespace {
+
+std::uint64_t count_in(const Json& root, const char* field, const std::string& path) {
+  if (const auto number = json_count(root.at(field))) return *number;
+  throw Error(ErrorCode::corrupt, At{path}, "'{}' is damaged ({} is not a whole number)", path, field);
+}
+
+Verified verified_in(const Json& root, const std::string& path) {
+  const auto name = root.at("verified").get<std::string>();
+  const auto* const found = std::ranges::find(kEnumNames<Verified>, name);
+  if (found != kEnumNames<Verified>.end()) return static_cast<Verified>(found - kEnumNames<Verified>.begin());
+  throw Error(ErrorCode::corrupt, At{path}, "'{}' is damaged (verified has the unknown value '{}')", path, name);
+}
+
+}  // namespace
+
+StagedMarker read_staged_marker(std::string_view text, const std::string& path) {
+  StagedMarker marker;
+  read_state_file(text, path, "a staged marker", kMarkerFormat, kMarkerVersion, [&](const Json& root) {
     root.at("source").get_to(marker.source);
-    root.at("verified").get_to(marker.verified);
+    marker.verified = verified_in(root, path);
     root.at("verified_at").get_to(marker.verified_at);
-    marker.files = count("files");
-    marker.bytes = count("bytes");
+    marker.files = count_in(root, "files", path);
+    marker.bytes = count_in(root, "bytes", path);
     if (root.contains("subsets")) root.at("subsets").get_to(marker.subsets);
     if (!parse_hex(root.at("manifest_xxh3_128").get<std::string>(), marker.manifest)) {
       throw Error(ErrorCode::corrupt, At{path}, "'{}': manifest_xxh3_128 is not 32 hexadecimal digits", path);
     }
-  } catch (const Json::exception& error) {
-    throw damaged(error.what());
-  }
+  });
   return marker;
 }
 
@@ -123,10 +143,6 @@ void take_line(std::string_view line, StageJournal::State& state, std::vector<st
   if (!file.found && columns[0] != kFile) return;
   state.files[name] = std::move(file);
 }
-
-}  // namespace
-
-namespace {
 
 std::optional<struct stat> regular_file_at(const std::string& path) {
   struct stat info {};

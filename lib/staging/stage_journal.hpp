@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "io/file_system.hpp"
 
@@ -32,16 +36,23 @@ constexpr const char* kLeaseFolderPath = ".shardkit/leases";
 /// A byte for each stage that found the set complete and leased it; also the lock with which leases are extended.
 constexpr const char* kHitsPath = ".shardkit/leases/.hits";
 
+/// Files of a node cache: its lock, and a line for each eviction.
+constexpr const char* kCacheLockName = ".shardkit-cache.lock";
+constexpr const char* kEvictionLogName = ".shardkit-cache.log";
+
 /// Maximum depth of staged folders below a node cache.
 constexpr int kDeepestStagedFolder = 4;
 
 /// What the bytes of a set were compared with, from the least to the most: only their sizes; all of them at least with
 /// the checksum of their store; all shards with a manifest.
-inline constexpr std::array<std::string_view, 3> kVerifiedLevels{"size", "store_checksum", "checksum"};
+enum class Verified { nothing, size, store_checksum, checksum };
+constexpr auto enum_names(Verified) {
+  return std::to_array<std::string_view>({"", "size", "store_checksum", "checksum"});
+}
 
 struct StagedMarker {
-  std::string source = {};       ///< source of the files
-  std::string verified = {};     ///< one of kVerifiedLevels
+  std::string source = {};  ///< source of the files
+  Verified verified = Verified::nothing;
   std::string verified_at = {};  ///< RFC 3339: when the last bytes were compared
   Hash128 manifest = {};         ///< XXH3-128 of manifest.json; without one, of the list of names, sizes and versions
   std::uint64_t files = 0;       ///< number of files in the folder
@@ -50,6 +61,11 @@ struct StagedMarker {
       {};  ///< complete parts of the set, such as "ranks 0-3 of 8 by webdataset"; empty: all of it
   bool operator==(const StagedMarker&) const = default;
 };
+
+/// Passes the members of a sealed JSON file of a staged folder, such as "a lease", to `take`. Throws Error{corrupt} if
+/// it has another format or version, or is damaged, also for what `take` misses. `path` is for messages.
+void read_state_file(std::string_view text, const std::string& path, const char* what, const char* format,
+                     std::uint64_t version, const std::function<void(const nlohmann::ordered_json&)>& take);
 
 /// The file's text: JSON, indent 1, newline at the end.
 std::string write_staged_marker(const StagedMarker& marker);

@@ -91,11 +91,12 @@ struct WriterMark {
   std::string_view mark;
   const char* finished;
   const char* verb;
+  bool is_plan = false;  ///< it tells which shards the folder will have
 };
-constexpr std::string_view kPlan = ".shardkit/plan";
-constexpr std::array<WriterMark, 3> kWriterMarks{{{kPlan, formats::kManifestName, "convert or reshard"},
-                                                  {kStageJournalPath, kStagedMarkerPath, "stage"},
-                                                  {formats::kUploadRecord, formats::kManifestName, "upload"}}};
+constexpr std::array<WriterMark, 3> kWriterMarks{
+    {{".shardkit/plan", formats::kManifestName, "convert or reshard", true},
+     {kStageJournalPath, kStagedMarkerPath, "stage"},
+     {formats::kUploadRecord, formats::kManifestName, "upload"}}};
 
 /// For folders that a convert, reshard, stage or upload has not finished: a stage would copy what they have so far.
 void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
@@ -109,7 +110,7 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
     if (writer == kWriterMarks.end()) continue;
     const std::string folder = object.name.substr(0, object.name.size() - writer->mark.size());
     if ((!folder.empty() && !folder.ends_with('/')) || exists(folder + writer->finished) ||
-        (writer->mark == kPlan && !lacks_planned_shards(source, object, folder, exists, stop)))
+        (writer->is_plan && !lacks_planned_shards(source, object, folder, exists, stop)))
       continue;
     const std::string path = folder.empty() ? source.location() : source.address_of(folder);
     throw Error(ErrorCode::conflict, At{path},
@@ -275,9 +276,7 @@ StageSet::StageSet(io::ObjectSource& source, const StageRequest& wanted, const s
 
 void StageSet::add_set(const std::string& folder, std::string manifest, const std::string& path) {
   formats::Manifest parsed = catalog::read_set_manifest(manifest, path);
-  const Hash128 hash = xxh3_128(as_bytes(manifest));
-  sets_.push_back({folder, std::move(manifest), hash, std::move(parsed.shards), std::move(parsed.files),
-                   std::move(parsed.plan_hash)});
+  sets_.emplace_back(folder, std::move(manifest), std::move(parsed));
 }
 
 /// Those that the manifest lists, and the others as they are.
@@ -370,6 +369,14 @@ void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectI
     refuse_unfinished_append(source, sets_.back().folder, sets_.back().plan_hash, stop);
   }
 }
+
+ManifestSet::ManifestSet(std::string where, std::string manifest, formats::Manifest parsed)
+    : folder(std::move(where)),
+      text(std::move(manifest)),
+      hash(xxh3_128(as_bytes(text))),
+      shards(std::move(parsed.shards)),
+      files(std::move(parsed.files)),
+      plan_hash(std::move(parsed.plan_hash)) {}
 
 Hash128 hash_of_sets(const std::vector<ManifestSet>& sets) {
   if (sets.size() == 1 && sets.front().folder.empty()) return sets.front().hash;

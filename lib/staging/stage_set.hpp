@@ -66,6 +66,8 @@ struct ManifestSet {
   std::vector<formats::ManifestFile> files;    ///< other readers' indexes, too
   std::string plan_hash = {};  ///< of the plan that the manifest finishes; empty for other programs' tars
 
+  ManifestSet(std::string where, std::string manifest, formats::Manifest parsed);
+
   std::string name() const { return folder + formats::kManifestName; }
 };
 

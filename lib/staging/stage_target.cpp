@@ -5,11 +5,14 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
 #include "staging/file_copy.hpp"
@@ -28,19 +31,66 @@ void add_once(std::vector<std::string>& all, const std::vector<std::string>& mor
   }
 }
 
-std::map<std::string, std::string> pins_of(const std::vector<StageFile>& files) {
-  std::map<std::string, std::string> pins;
+using Pins = std::map<std::string, std::string>;  // by name
+
+Pins pins_of(const std::vector<StageFile>& files) {
+  Pins pins;
   for (const StageFile& file : files) pins.emplace(file.object.name, file.pin());
   return pins;
 }
 
 bool is_manifest(const std::string& name) { return name.substr(name.rfind('/') + 1) == formats::kManifestName; }
 
-std::string weaker(const std::string& a, const std::string& b) {
-  return std::ranges::find(kVerifiedLevels, a) < std::ranges::find(kVerifiedLevels, b) ? a : b;
+/// Whether all files that stages brought are also wanted, with these pins, or manifests. False if there are none.
+bool only_grows(const StageJournal::State& state, const Pins& pins) {
+  return !state.files.empty() && std::ranges::all_of(state.files, [&](const auto& item) {
+    const auto pin = pins.find(item.first);
+    return is_manifest(item.first) || (pin != pins.end() && pin->second == item.second.pin);
+  });
+}
+
+Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
+  Xxh3Stream hash;
+  io::FileSource(io::File::open_regular(path)).stream_all([&](Bytes piece) {
+    if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "interrupted while checking", path);
+    hash.update(piece);
+  });
+  return hash.digest();
+}
+
+/// A link counts, wherever it leads.
+bool something_stands_at(const std::string& path) {
+  return std::filesystem::symlink_status(path).type() != std::filesystem::file_type::not_found;
+}
+
+Error stranger_error(const std::string& path) {
+  return Error(ErrorCode::conflict, At{path},
+               "'{}' already exists, was not created by shardctl stage and has other bytes, or cannot be "
+               "checked; choose an empty folder, or move it away: {}",
+               path, remedy::in_text(remedy::move_away({path})));
 }
 
 }  // namespace
+
+std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found) {
+  if (file.hash && !(found == *file.hash)) {
+    return fmt::format("the manifest has XXH3-128 {}, but the file has {}", to_hex(*file.hash), to_hex(found));
+  }
+  if (!file.indexed) return std::nullopt;
+  try {
+    io::FileSource index(path);
+    const formats::ShardSummary summary = formats::read_shard_index(index, path, {});
+    if (summary.name == file.indexed->name && summary.bytes == file.indexed->bytes &&
+        summary.xxh3_128 == file.indexed->xxh3_128) {
+      return std::nullopt;
+    }
+    return fmt::format("the manifest lists shard '{}' with XXH3-128 {}, but the file describes '{}' with {}",
+                       file.indexed->name, to_hex(file.indexed->xxh3_128), summary.name, to_hex(summary.xxh3_128));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    return error.what();
+  }
+}
 
 StageTarget::StageTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {
   while (folder_.size() > 1 && folder_.ends_with('/'))
@@ -111,14 +161,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
                         const CheckReplace& check_replace) {
   const auto found = marker();
   StageJournal::State state = journal_of(folder_);
-  const bool grows = only_grows(state, wanted);
-  if (grows) {
-    // Nothing that anybody reads is replaced or removed.
-  } else if (found && !(found->manifest == set.hash)) {
-    check_replace(*found, true);
-  } else if (!found && state.set && !state.set->is(set)) {
-    check_replace({.source = state.set->source, .manifest = state.set->hash}, false);
-  }
+  if (const auto other = replaced_by(set, wanted, state)) check_replace(*other);
   contained_->folder(kPartialFolderPath, true);
   for (const std::string& folder : {folder_, path_of(kStateFolderPath), path_of(kPartialFolderPath)}) {
     io::remove_stale_temps(files_, folder);
@@ -133,7 +176,7 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
   } else {
     std::set<std::string> kept;
     for (const StageFile& file : wanted) kept.insert(stem_of(partial_path(file.object.name)));
-    forget_outdated(state, wanted, grows);
+    forget_outdated(state, wanted);
     remove_partials(state, &kept);
   }
   if (!is_same) files_.remove(path_of(kHitsPath));
@@ -142,8 +185,9 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
 }
 
 /// Removes files of a copy of another set that these files do not need. Only files named in the journal are ours.
-void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted, bool grows) {
+void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted) {
   const auto pins = pins_of(wanted);
+  const bool grows = only_grows(state, pins);
   std::erase_if(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);
     if (pin != pins.end() && pin->second == item.second.pin) return false;
@@ -153,12 +197,13 @@ void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<
   });
 }
 
-bool StageTarget::only_grows(const StageJournal::State& state, const std::vector<StageFile>& wanted) {
-  const auto pins = pins_of(wanted);
-  return !state.files.empty() && std::ranges::all_of(state.files, [&](const auto& item) {
-    const auto pin = pins.find(item.first);
-    return is_manifest(item.first) || (pin != pins.end() && pin->second == item.second.pin);
-  });
+std::optional<StageTarget::OtherSet> StageTarget::replaced_by(const StagedSetId& set,
+                                                              const std::vector<StageFile>& wanted,
+                                                              const StageJournal::State& journal) const {
+  if (only_grows(journal, pins_of(wanted))) return std::nullopt;  // nothing that anybody reads is replaced
+  if (const auto found = marker()) return found->manifest == set.hash ? std::nullopt : std::optional(OtherSet{*found});
+  if (!journal.set || journal.set->is(set)) return std::nullopt;
+  return OtherSet{{.source = journal.set->source, .manifest = journal.set->hash}, false};
 }
 
 /// Whether a file is in place, unchanged as far as can be known without reading it.
@@ -207,20 +252,82 @@ std::uint64_t StageTarget::bytes_on_disk(const StageFile& file, const StageJourn
 }
 
 std::uint64_t StageTarget::bytes_arrived(const StageFile& file, const StageJournal::State& journal) const {
-  if (is_complete(file, journal)) return file.object.size;
-  if (!file.is_pinned()) return 0;  // fetched again as a whole
+  return is_complete(file, journal) ? file.object.size : partial_bytes(file);
+}
+
+std::uint64_t StageTarget::partial_bytes(const StageFile& file) const {
   const std::string& name = file.object.name;
-  return arrived_bytes(partial_path(name),
-                       PartLog(files_, part_log_path(name)).read({name, file.pin(), file.object.size}));
+  return arrived_bytes(partial_path(name), PartLog(files_, part_log_path(name)).read(file));
+}
+
+bool StageTarget::is_in_place(const StageFile& file, const std::stop_token& stop) {
+  const std::string path = path_of(file.object.name);
+  if (!something_stands_at(path)) return false;
+  auto known = journal_->find(file.object.name);
+  if (!known) {
+    journal_->refresh();
+    known = journal_->find(file.object.name);
+  }
+  if (known) {
+    if (known->pin != file.pin() || known->bytes != file.object.size) return false;
+    return known->is_unchanged_at(path) || has_right_bytes(file, *known, path, stop);
+  }
+  if (size_on_disk(path) == file.object.size && is_right_copy(file, path, stop)) return true;
+  throw stranger_error(path);
+}
+
+/// Reads a file whose modification time or inode has changed since it was staged.
+bool StageTarget::has_right_bytes(const StageFile& file, StagedFile known, const std::string& path,
+                                  const std::stop_token& stop) {
+  known.seen = seen_at(path);  // first: a change while it is read is noticed by the next stage
+  if (size_on_disk(path) != known.bytes || !(hash_of_file(path, stop) == known.hash)) return false;
+  journal_->record(file.object.name, known);
+  return true;
+}
+
+bool StageTarget::is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop) {
+  if (!file.hash && !file.indexed) return false;
+  const std::string seen = seen_at(path);
+  const Hash128 hash = hash_of_file(path, stop);
+  if (mismatch(file, path, hash)) return false;
+  journal_->record(file.object.name, {file.object.size, file.pin(), hash, true, seen});
+  return true;
+}
+
+void StageTarget::publish(const std::vector<CopiedFile>& batch) {
+  for (const CopiedFile& copied : batch) {
+    const StageFile& file = copied.copy->file();
+    const std::string path = path_of(file.object.name);
+    // Another process may have put it there since is_in_place() looked; files named in the journal are ours to replace.
+    if (!journal_->find(file.object.name) && something_stands_at(path)) throw stranger_error(path);
+    journal_->record(file.object.name,
+                     {file.object.size, file.pin(), copied.hash, false, seen_at(partial_path(file.object.name))});
+  }
+  // Before the names: a file in place that no journal knows and no hash vouches for would count as a stranger's.
+  journal_->sync();
+  for (const CopiedFile& copied : batch) {
+    const std::string& name = copied.copy->file().object.name;
+    make_parent(name);
+    files_.rename(partial_path(name), path_of(name));
+    copied.copy->close();
+  }
+}
+
+void StageTarget::make_parent(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  if (slash == std::string::npos) return;
+  const std::scoped_lock lock(folders_mutex_);
+  std::string folder = name.substr(0, slash);
+  if (made_folders_.contains(folder)) return;
+  contained_->folder(folder, true);
+  made_folders_.insert(std::move(folder));
 }
 
 void StageTarget::check_manifest_name(const ManifestSet& set) const {
   const std::string path = path_of(set.name());
   if (journal_->find(set.name()) || !size_on_disk(path)) return;
   if (io::read_text_file(path) == set.text) return;
-  throw Error(ErrorCode::conflict, At{path},
-              "'{}' already exists and was not created by shardctl stage; choose an empty folder, or move it away: {}",
-              path, remedy::in_text(remedy::move_away({path})));
+  throw stranger_error(path);
 }
 
 void StageTarget::sync_names(const std::vector<StageFile>& wanted) {
@@ -246,7 +353,7 @@ void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker mark
   const StageJournal::State state = journal_->state();
   const auto before = this->marker();
   if (before && before->manifest == marker.manifest && all_there_or_coming(state)) {
-    if (!marker.subsets.empty()) marker.verified = weaker(before->verified, marker.verified);
+    if (!marker.subsets.empty()) marker.verified = std::min(before->verified, marker.verified);
     add_once(marker.subsets, before->subsets);
   }
   if (std::ranges::all_of(whole, [&](const std::string& name) { return is_there(name, state); })) {

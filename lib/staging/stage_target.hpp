@@ -2,8 +2,10 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -15,12 +17,29 @@
 
 namespace shardkit::staging {
 
+class FileCopy;
+
+/// A file whose bytes are complete and correct.
+struct CopiedFile {
+  std::shared_ptr<FileCopy> copy;
+  Hash128 hash;
+};
+
+/// The fault of a file at `path` with the hash `found`, in words; empty if none is known. An index has no checksum in
+/// the manifest but one in itself, and contains the name of its shard.
+std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found);
+
 /// The folder that stages fill, and their files in `.shardkit`: a lock, a journal, partial files with their logs,
 /// leases, and at the end the marker. Several processes may fill it with the same set at the same time.
 class StageTarget {
  public:
-  /// The folder's contents of another set, `finished` or not, would be replaced: throws if they must not be.
-  using CheckReplace = std::function<void(const StagedMarker& found, bool finished)>;
+  /// Contents of another set.
+  struct OtherSet {
+    StagedMarker marker;
+    bool is_finished = true;
+  };
+  /// They would be replaced: throws if they must not be.
+  using CheckReplace = std::function<void(const OtherSet& other)>;
 
   StageTarget(io::FileSystem& files, std::string folder);
 
@@ -34,15 +53,15 @@ class StageTarget {
 
   /// Creates the folder and joins the processes that fill it with `set`, or takes it over for that set: removes
   /// leftovers of an unfinished copy of another set that `wanted` does not replace, and a wrong marker. Waits while it
-  /// is filled with another set. A finished copy of another set is removed if `check_replace`, which is called while no
-  /// other process can work or take a lease, does not throw for its marker; it is not called if the copy only grows.
-  /// The announced size of the set is 0.
+  /// is filled with another set. Contents of another set are removed if `check_replace`, which is called while no other
+  /// process can work or take a lease, does not throw for replaced_by(). The announced size of the set is 0.
   void join(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace,
             const std::stop_token& stop);
 
-  /// Whether all files that stages brought here are also those of `wanted`: then it only adds files, and replaces
-  /// manifests. False for a folder without such files.
-  static bool only_grows(const StageJournal::State& journal, const std::vector<StageFile>& wanted);
+  /// The contents that a copy of `wanted` would replace. Empty if there are none, or if it only adds files and replaces
+  /// manifests. `journal`: of this folder.
+  std::optional<OtherSet> replaced_by(const StagedSetId& set, const std::vector<StageFile>& wanted,
+                                      const StageJournal::State& journal) const;
 
   /// Ends join(): other processes may evict the folder again, or fill it with another set.
   void release();
@@ -51,6 +70,16 @@ class StageTarget {
   std::uint64_t bytes_on_disk(const StageFile& file, const StageJournal::State& journal) const;
   /// Bytes of `file` that a stage need not fetch: of a partial file those that its log lists.
   std::uint64_t bytes_arrived(const StageFile& file, const StageJournal::State& journal) const;
+  /// The part of these in an incomplete file, of this process or another one.
+  std::uint64_t partial_bytes(const StageFile& file) const;
+
+  /// Whether the folder contains the file under its name. An existing file without a journal entry is used if its bytes
+  /// are correct; else Error{conflict}. One with a journal entry but other bytes may be replaced. Only after join(),
+  /// like the functions below. Thread-safe.
+  bool is_in_place(const StageFile& file, const std::stop_token& stop);
+  /// Gives durable files their names. Throws Error{conflict} if a file of another program has appeared there. If a name
+  /// exists, its bytes are correct; if a record exists, check the name too. Thread-safe.
+  void publish(const std::vector<CopiedFile>& batch);
 
   /// Throws Error{conflict} if another program's file has the name of the manifest.
   void check_manifest_name(const ManifestSet& set) const;
@@ -71,19 +100,20 @@ class StageTarget {
   /// Path of a file before it gets its name, and of its part log.
   std::string partial_path(const std::string& name) const;
   std::string part_log_path(const std::string& name) const;
-  /// The folder itself, after joining.
-  const io::ContainedFolder& contained() const { return *contained_; }
   StageJournal& journal() { return *journal_; }
   const std::string& folder() const { return folder_; }
 
  private:
+  bool has_right_bytes(const StageFile& file, StagedFile known, const std::string& path, const std::stop_token& stop);
+  bool is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop);
+  void make_parent(const std::string& name);
   bool take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   bool is_there(const std::string& name, const StageJournal::State& state) const;
   bool is_complete(const StageFile& file, const StageJournal::State& journal) const;
   bool all_there(const StageJournal::State& state) const;
   bool all_there_or_coming(const StageJournal::State& state) const;
-  void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted, bool grows);
+  void forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted);
   void remove_partials(const StageJournal::State& state, const std::set<std::string>* kept);
 
   io::FileSystem& files_;
@@ -91,6 +121,8 @@ class StageTarget {
   std::optional<io::FolderLock> lock_;
   std::unique_ptr<io::ContainedFolder> contained_;
   std::unique_ptr<StageJournal> journal_;
+  std::mutex folders_mutex_;
+  std::set<std::string> made_folders_;  ///< below this one, by this process
 };
 
 }  // namespace shardkit::staging

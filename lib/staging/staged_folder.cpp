@@ -141,10 +141,6 @@ void find_below(const std::string& folder, int deeper, std::vector<StagedFolder>
 
 }  // namespace
 
-bool StagedFolder::is_leased(system::WallTime now) const {
-  return std::ranges::any_of(leases, [&](const LeaseFile& lease) { return lease.lives_at(now); });
-}
-
 std::uint64_t StagedFolder::held_bytes(system::WallTime now) const {
   const bool comes_back = state != StagedState::complete && is_leased(now);
   // Without partial files: with their logs and whole blocks they take more than was announced.

@@ -49,7 +49,7 @@ struct StagedFolder {
   std::uint64_t present_bytes() const { return bytes + partial_bytes; }
   /// Bytes that an eviction frees.
   std::uint64_t removable_bytes() const { return present_bytes() - found_bytes; }
-  bool is_leased(system::WallTime now) const;
+  bool is_leased(system::WallTime now) const { return are_live(leases, now); }
   /// Bytes that count towards a limit: for a stage in progress, or one that will be continued, the announced size.
   std::uint64_t held_bytes(system::WallTime now) const;
 };

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <string_view>
-#include <system_error>
 
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/text.hpp"
-#include "sync/task_group.hpp"
 
 namespace shardkit::sync {
 namespace {
@@ -23,14 +22,6 @@ std::int64_t now_ns(clockid_t clock) {
   timespec time{};
   ::clock_gettime(clock, &time);
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-/// If the system refuses another thread (a pids limit), the existing ones do the work.
-void add_threads(TaskGroup& group, const TaskGroup::Task& work, unsigned count) {
-  try {
-    for (; count > 0; --count) group.spawn(work);
-  } catch (const std::system_error&) {
-  }
 }
 
 /// Shorter waits are the clocks' own differences and page locks, not a slow source.
@@ -71,33 +62,23 @@ WaitMeter::Scope::~Scope() {
   if (idle > kShortestWait) meter_.waited_ns_ += idle;
 }
 
-unsigned LatencyPool::threads_to_add(std::int64_t cpu_ns, std::int64_t waited_ns) {
+void LatencyPool::add_threads(std::int64_t cpu_ns, std::int64_t waited_ns) {
   const std::scoped_lock lock(mutex_);
-  const unsigned wanted = std::min(limits_.maximum, need_.after_step(cpu_ns, waited_ns, threads_));
-  if (ending_ || wanted <= threads_) return 0;
-  return wanted - threads_.exchange(wanted);
+  const unsigned threads = workers_.level();
+  const unsigned wanted = need_.after_step(cpu_ns, waited_ns, threads);
+  if (wanted > threads) workers_.set_level(wanted);
 }
 
 void LatencyPool::run(const Step& step) {
-  TaskGroup::Task work;  // outlives the group, whose threads hand it to new ones
-  TaskGroup group(parent_);
-  work = [&](const std::stop_token& stop) {
-    WaitMeter meter;
-    std::int64_t cpu_before = now_ns(CLOCK_THREAD_CPUTIME_ID);
-    while (!stop.stop_requested() && step(meter, stop)) {
+  workers_.run([&]() -> WorkerPool::Step {
+    const auto meter = std::make_shared<WaitMeter>();  // of this thread
+    return [&, meter, cpu_before = now_ns(CLOCK_THREAD_CPUTIME_ID)](const std::stop_token& stop) mutable {
+      if (!step(*meter, stop)) return false;
       const std::int64_t cpu_now = now_ns(CLOCK_THREAD_CPUTIME_ID);
-      const std::int64_t cpu = cpu_now - std::exchange(cpu_before, cpu_now);
-      add_threads(group, work, threads_to_add(cpu, meter.take_waited_ns()));
-    }
-    const std::scoped_lock lock(mutex_);
-    ending_ = true;
-  };
-  const unsigned first = std::clamp(limits_.minimum, 1U, std::max(limits_.maximum, 1U));
-  threads_ = first;
-  ending_ = false;
-  group.spawn(work);
-  add_threads(group, work, first - 1);
-  group.wait();
+      add_threads(cpu_now - std::exchange(cpu_before, cpu_now), meter->take_waited_ns());
+      return true;
+    };
+  });
 }
 
 }  // namespace shardkit::sync

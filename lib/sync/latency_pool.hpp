@@ -1,11 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <stop_token>
 #include <utility>
+
+#include "sync/worker_pool.hpp"
 
 namespace shardkit::sync {
 
@@ -78,22 +79,19 @@ class LatencyPool {
   using Step = std::function<bool(WaitMeter& meter, const std::stop_token& stop)>;
 
   LatencyPool(const InFlightLimits& limits, std::stop_token parent)
-      : limits_(limits), parent_(std::move(parent)), need_(limits.cores) {}
+      : workers_(limits.minimum, limits.maximum, std::move(parent)), need_(limits.cores) {}
 
-  /// Works until every thread has seen `step` return false; rethrows the first exception.
+  /// Works until a step returns false; rethrows the first exception.
   void run(const Step& step);
 
-  /// Number of threads at the end of the last run.
-  unsigned in_flight() const { return threads_; }
+  /// Number of threads, also after the run.
+  unsigned in_flight() const { return workers_.level(); }
 
  private:
-  unsigned threads_to_add(std::int64_t cpu_ns, std::int64_t waited_ns);
+  void add_threads(std::int64_t cpu_ns, std::int64_t waited_ns);
 
-  InFlightLimits limits_;
-  std::stop_token parent_;
+  WorkerPool workers_;
   std::mutex mutex_;
-  std::atomic<unsigned> threads_ = 0;
-  bool ending_ = false;
   ThreadDemand need_;
 };
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "system/processes.hpp"
 
 namespace shardkit::system {
 namespace {
@@ -122,7 +124,7 @@ struct Client {
   FuseKind kind;
 };
 constexpr std::array kClients{
-    Client{"juicefs", "JuiceFS", FuseKind::object_store},
+    Client{"juicefs", "JuiceFS", FuseKind::object_store},  // kJuiceFs
     Client{"alluxio", "Alluxio", FuseKind::cache},
     Client{"mountpoint-s3", "Mountpoint for S3", FuseKind::object_store},
     Client{"s3fs", "s3fs", FuseKind::object_store},
@@ -137,6 +139,8 @@ constexpr std::array kClients{
     Client{"dfuse", "DAOS", FuseKind::cluster},
     Client{"seaweedfs", "SeaweedFS", FuseKind::cluster},
 };
+
+constexpr const Client& kJuiceFs = kClients.front();
 
 const Client* find_client(const std::string& type, const std::string& source) {
   // If the type is only "fuse", the source has the name, such as mountpoint-s3.
@@ -167,15 +171,21 @@ void add_configuration(const std::string& text, FuseFacts& facts) {
   if (const auto size = json_count(chunk.value("CacheSize", nlohmann::json()))) facts.cache_limit = cache_bytes(*size);
 }
 
+std::vector<std::string> command_line(std::uint64_t pid, const Probe& probe) {
+  const std::string text = probe.text(fmt::format("/proc/{}/cmdline", pid)).value_or("");
+  const auto words = split(text, '\0');
+  return {words.begin(), words.end()};
+}
+
+bool is_word_of(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
 /// The words of the "juicefs mount META MOUNTPOINT ..." that serves the mount.
-std::vector<std::string> command_line(const Mount& mount, const Probe& probe) {
-  for (const std::string& process : probe.names("/proc")) {
-    if (!parse_count(process)) continue;
-    const std::string text = probe.text("/proc/" + process + "/cmdline").value_or("");
-    std::vector<std::string> words;
-    for (const auto word : split(text, '\0')) words.emplace_back(word);
-    const bool is_client = !words.empty() && words[0].find("juicefs") != std::string::npos;
-    if (is_client && std::find(words.begin(), words.end(), mount.point) != words.end()) return words;
+std::vector<std::string> juicefs_command(const Mount& mount, const Probe& probe) {
+  for (const std::uint64_t pid : process_ids(probe)) {
+    auto words = command_line(pid, probe);
+    if (is_word_of(words, mount.point) && words[0].find("juicefs") != std::string::npos) return words;
   }
   return {};
 }
@@ -194,7 +204,7 @@ std::string flag_value(const std::vector<std::string>& words, const std::string&
 }
 
 void add_command_line(const Mount& mount, const Probe& probe, FuseFacts& facts) {
-  const auto words = command_line(mount, probe);
+  const auto words = juicefs_command(mount, probe);
   if (facts.cache_folders.empty()) facts.cache_folders = folders_of(flag_value(words, "cache-dir"));
   const std::string size = flag_value(words, "cache-size");
   if (size.empty() || facts.cache_limit) return;
@@ -219,6 +229,37 @@ void add_statistics(const std::string& text, FuseFacts& facts) {
   }
   if (hit + missed > 0) facts.cache_hit_ratio = hit / (hit + missed);
 }
+
+/// A process with /dev/fuse open.
+struct Candidate {
+  std::uint64_t pid = 0;
+  std::vector<std::uint64_t> connections;  ///< minor device numbers of the mounts it serves; none before Linux 6.16
+};
+
+std::optional<Candidate> candidate(std::uint64_t pid, const Probe& probe) {
+  const std::string folder = fmt::format("/proc/{}", pid);
+  Candidate found{pid, {}};
+  bool serves = false;
+  for (const std::string& name : probe.names(folder + "/fd")) {
+    if (probe.resolve(fmt::format("{}/fd/{}", folder, name)) != "/dev/fuse") continue;
+    serves = true;
+    const std::string info = probe.text(fmt::format("{}/fdinfo/{}", folder, name)).value_or("");
+    if (const auto connection = parse_count(line_value(info, "fuse_connection:"))) {
+      found.connections.push_back(*connection);
+    }
+  }
+  return serves ? std::optional(found) : std::nullopt;
+}
+
+std::vector<Candidate> find_candidates(const Probe& probe) {
+  std::vector<Candidate> found;
+  for (const std::uint64_t pid : process_ids(probe)) {
+    if (auto one = candidate(pid, probe)) found.push_back(*std::move(one));
+  }
+  return found;
+}
+
+bool is_fuse(const Mount& mount) { return mount.type.starts_with("fuse") && mount.type != "fusectl"; }
 
 }  // namespace
 
@@ -287,12 +328,33 @@ FuseKind fuse_kind(const std::string& type, const std::string& source) {
   return client == nullptr ? FuseKind::unknown : client->kind;
 }
 
+std::vector<std::uint64_t> fuse_servers(const std::string& mount_point, const Probe& probe) {
+  const std::vector<Mount> mounts = read_mounts(probe);
+  const Mount* const mount = find_mount(mounts, mount_point);
+  if (mount == nullptr || !is_fuse(*mount)) return {};
+  const std::vector<Candidate> candidates = find_candidates(probe);
+  const auto minor = parse_count(std::string_view(mount->device).substr(mount->device.find(':') + 1));
+  const auto is_of_connection = [&](const Candidate& one) {
+    return minor && std::ranges::find(one.connections, *minor) != one.connections.end();
+  };
+  const bool kernel_names_it =
+      std::ranges::any_of(candidates, [](const auto& one) { return !one.connections.empty(); });
+  const bool is_only_one = candidates.size() == 1 && std::ranges::count_if(mounts, is_fuse) == 1;
+  std::vector<std::uint64_t> servers;
+  for (const Candidate& one : candidates) {
+    const bool serves =
+        kernel_names_it ? is_of_connection(one) : is_only_one || is_word_of(command_line(one.pid, probe), mount_point);
+    if (serves) servers.push_back(one.pid);
+  }
+  return servers;
+}
+
 FuseFacts read_fuse(const Mount& mount, const Probe& probe) {
   FuseFacts facts;
   const Client* client = find_client(mount.type, mount.source);
   facts.client = client == nullptr ? mount.type : client->name;
-  facts.kind = fuse_kind(mount.type, mount.source);
-  if (facts.client != "JuiceFS") return facts;
+  facts.kind = client == nullptr ? FuseKind::unknown : client->kind;
+  if (client != &kJuiceFs) return facts;
   if (const auto config = probe.text(mount.point + "/.config")) add_configuration(*config, facts);
   add_command_line(mount, probe, facts);
   if (const auto statistics = probe.text(mount.point + "/.stats")) add_statistics(*statistics, facts);

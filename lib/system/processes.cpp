@@ -16,7 +16,7 @@ namespace {
 /// The words of "PID (command) STATE PPID ..." after the command, which may itself contain blanks and brackets.
 struct StatLine {
   std::string command;
-  std::vector<std::string_view> words;
+  std::vector<std::string> words;  ///< up to the start time
 
   /// By the number that proc_pid_stat(5) gives a field.
   std::uint64_t number(std::size_t field) const { return parse_count(words[field - 3]).value_or(0); }
@@ -24,13 +24,18 @@ struct StatLine {
 };
 
 std::optional<StatLine> parse_stat(std::string_view text) {
-  constexpr std::size_t kWords = 20;  // up to the start time
+  constexpr std::size_t kWords = 20;
   const std::size_t open = text.find('(');
   const std::size_t close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
-  StatLine line{std::string(text.substr(open + 1, close - open - 1)), split(text.substr(close + 1), ' ')};
-  if (line.words.size() < kWords) return std::nullopt;
-  return line;
+  const auto words = split(text.substr(close + 1), ' ');
+  if (words.size() < kWords) return std::nullopt;
+  return StatLine{std::string(text.substr(open + 1, close - open - 1)), {words.begin(), words.begin() + kWords}};
+}
+
+std::optional<StatLine> stat_at(const std::string& folder, const Probe& probe) {
+  const auto text = probe.text(folder + "/stat");
+  return text ? parse_stat(*text) : std::nullopt;
 }
 
 bool is_kernel_thread(const StatLine& line) {
@@ -41,6 +46,13 @@ bool is_kernel_thread(const StatLine& line) {
 bool has_ended(const StatLine& line) { return line.state() == 'Z' || line.state() == 'X'; }
 
 std::string folder_of(std::uint64_t pid) { return fmt::format("/proc/{}", pid); }
+
+/// Calls `visit(pid, line)` for each process.
+void for_each_process(const Probe& probe, const auto& visit) {
+  for (const std::uint64_t pid : process_ids(probe)) {
+    if (const auto line = stat_at(folder_of(pid), probe)) visit(pid, *line);
+  }
+}
 
 std::optional<ProcessBytes> read_bytes(const std::string& folder, const Probe& probe) {
   const auto text = probe.text(folder + "/io");
@@ -73,8 +85,7 @@ bool waits_for_storage(const StatLine& line, const std::string& thread_folder, c
 void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use) {
   for (const std::string& name : probe.names(folder + "/task")) {
     const std::string thread_folder = folder + "/task/" + name;
-    const auto text = probe.text(thread_folder + "/stat");
-    const auto line = text ? parse_stat(*text) : std::nullopt;
+    const auto line = stat_at(thread_folder, probe);
     if (line && waits_for_storage(*line, thread_folder, probe)) ++use.blocked_threads;
     const auto waited = core_wait(thread_folder, probe);
     if (waited) use.core_waits.push_back({parse_count(name).value_or(0), *waited});
@@ -86,8 +97,7 @@ void read_threads(const std::string& folder, const Probe& probe, ProcessUse& use
 std::optional<ProcessUse> read_use(std::uint64_t pid, const Probe& probe) {
   const std::string folder = folder_of(pid);
   auto bytes = read_bytes(folder, probe);
-  const auto text = probe.text(folder + "/stat");  // after its bytes: if these are empty it has not just ended
-  const auto line = text ? parse_stat(*text) : std::nullopt;
+  const auto line = stat_at(folder, probe);  // after its bytes: if these are empty it has not just ended
   if (!line) return std::nullopt;
   const auto ticks = [&](std::size_t first, std::size_t second) {
     return static_cast<double>(line->number(first) + line->number(second)) * kClockTick;
@@ -108,16 +118,19 @@ std::optional<ProcessUse> read_use(std::uint64_t pid, const Probe& probe) {
 /// Whose child each process is.
 std::multimap<std::uint64_t, std::uint64_t> children_by_parent(const Probe& probe) {
   std::multimap<std::uint64_t, std::uint64_t> children;
-  for (const std::string& name : probe.names("/proc")) {
-    const auto pid = parse_count(name);
-    const auto text = pid ? probe.text(folder_of(*pid) + "/stat") : std::nullopt;
-    const auto line = text ? parse_stat(*text) : std::nullopt;
-    if (line) children.emplace(line->number(4), *pid);
-  }
+  for_each_process(probe, [&](std::uint64_t pid, const StatLine& line) { children.emplace(line.number(4), pid); });
   return children;
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> process_ids(const Probe& probe) {
+  std::vector<std::uint64_t> ids;
+  for (const std::string& name : probe.names("/proc")) {
+    if (const auto pid = parse_count(name)) ids.push_back(*pid);
+  }
+  return ids;
+}
 
 std::optional<ProcessBytes> read_process_bytes(std::uint64_t pid, const Probe& probe) {
   return read_bytes(folder_of(pid), probe);
@@ -125,19 +138,14 @@ std::optional<ProcessBytes> read_process_bytes(std::uint64_t pid, const Probe& p
 
 double kernel_cpu_seconds(const Probe& probe) {
   double seconds = 0;
-  for (const std::string& name : probe.names("/proc")) {
-    const auto pid = parse_count(name);
-    const auto text = pid ? probe.text(folder_of(*pid) + "/stat") : std::nullopt;
-    const auto line = text ? parse_stat(*text) : std::nullopt;
-    if (!line || !is_kernel_thread(*line)) continue;
-    seconds += static_cast<double>(line->number(14) + line->number(15)) * kClockTick;
-  }
+  for_each_process(probe, [&](std::uint64_t, const StatLine& line) {
+    if (is_kernel_thread(line)) seconds += static_cast<double>(line.number(14) + line.number(15)) * kClockTick;
+  });
   return seconds;
 }
 
 std::optional<ProcessName> find_process(std::uint64_t pid, const Probe& probe) {
-  const auto text = probe.text(folder_of(pid) + "/stat");
-  const auto line = text ? parse_stat(*text) : std::nullopt;
+  const auto line = stat_at(folder_of(pid), probe);
   if (!line || has_ended(*line)) return std::nullopt;
   return ProcessName{line->command, line->number(22)};
 }
@@ -162,16 +170,12 @@ std::vector<ProcessUse> read_process_tree(std::uint64_t pid, const Probe& probe)
 
 std::optional<StalledJob> find_stalled_job(const Probe& probe) {
   std::map<std::uint64_t, StalledJob> jobs;  // by pid
-  for (const std::string& name : probe.names("/proc")) {
-    const auto pid = parse_count(name);
-    const auto text = pid ? probe.text(folder_of(*pid) + "/stat") : std::nullopt;
-    const auto line = text ? parse_stat(*text) : std::nullopt;
-    if (!line || is_kernel_thread(*line) || !waits_for_storage(*line, folder_of(*pid), probe)) continue;
-    const auto parent = find_process(line->number(4), probe);
-    const bool is_child = parent && parent->command == line->command;
-    StalledJob& job = jobs[is_child ? line->number(4) : *pid];
-    job = {is_child ? line->number(4) : *pid, line->command, job.processes + 1};
-  }
+  for_each_process(probe, [&](std::uint64_t pid, const StatLine& line) {
+    if (is_kernel_thread(line) || !waits_for_storage(line, folder_of(pid), probe)) return;
+    const auto parent = find_process(line.number(4), probe);
+    if (parent && parent->command == line.command) pid = line.number(4);
+    jobs[pid] = {pid, line.command, jobs[pid].processes + 1};
+  });
   if (jobs.empty()) return std::nullopt;
   return std::ranges::max_element(jobs, {}, [](const auto& job) { return job.second.processes; })->second;
 }

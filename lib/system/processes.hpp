@@ -42,6 +42,9 @@ struct ProcessName {
   std::uint64_t start = 0;
 };
 
+/// The numbers of all processes that /proc shows.
+std::vector<std::uint64_t> process_ids(const Probe& probe);
+
 /// Empty if there is no such process, or it is of another user.
 std::optional<ProcessBytes> read_process_bytes(std::uint64_t pid, const Probe& probe);
 

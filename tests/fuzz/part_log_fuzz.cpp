@@ -12,13 +12,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!record) return 0;
   std::uint64_t end = 0;
   for (const ByteRange& range : record->durable.ranges()) {
-    fuzz::promise(range.begin < range.end && range.end <= record->of.size);
+    fuzz::promise(range.begin < range.end && range.end <= record->size);
     fuzz::promise(end == 0 || range.begin > end);
     end = range.end;
   }
-  fuzz::promise(record->durable.total() <= record->of.size);
+  fuzz::promise(record->durable.total() <= record->size);
   // Bytes behind the last line end, as a power cut leaves them, change nothing.
   const auto whole = read_part_log(text.substr(0, text.rfind('\n') + 1));
-  fuzz::promise(whole && whole->of == record->of && whole->durable.ranges() == record->durable.ranges());
+  fuzz::promise(whole && whole->name == record->name && whole->pin == record->pin && whole->size == record->size &&
+                whole->durable.ranges() == record->durable.ranges());
   return 0;
 }

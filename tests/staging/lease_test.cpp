@@ -27,6 +27,9 @@ const WallTime kNow(1'767'225'600s);
 
 Lease lease_of(const std::string& owner, WallTime until) { return {owner, kNow, until}; }
 
+bool all(const LeaseFile&) { return true; }
+bool has_ended(const LeaseFile& lease) { return !lease.lives_at(kNow); }
+
 EnvironmentLookup environment_of(const std::map<std::string, std::string>& variables) {
   return [variables](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
@@ -88,12 +91,12 @@ TEST_CASE("releasing ends one owner's lease, or all, and is fine where there is 
   const TempDir dir;
   const auto files = posix_file_system();
   CHECK(release_lease(*files, dir.path(), "a").ended == 0);
-  CHECK(release_all_leases(*files, dir.path()) == 0);
+  CHECK(remove_leases(*files, dir.path(), all) == 0);
   for (const char* owner : {"a", "b", "c"}) take_lease(*files, dir.path(), lease_of(owner, kNow + 1h));
   CHECK(release_lease(*files, dir.path(), "a").ended == 1);
   CHECK(release_lease(*files, dir.path(), "a").ended == 0);
   CHECK(read_leases(dir.path()).size() == 2);
-  CHECK(release_all_leases(*files, dir.path()) == 2);
+  CHECK(remove_leases(*files, dir.path(), all) == 2);
   CHECK(read_leases(dir.path()).empty());
 }
 
@@ -109,8 +112,8 @@ TEST_CASE("a damaged lease lives, is named, and goes with all") {
     CHECK(describe(file).find("unreadable") != std::string::npos);
     CHECK(describe(file).find(file.name) != std::string::npos);
   }
-  CHECK(remove_ended_leases(*files, dir.path(), kNow) == 0);
-  CHECK(release_all_leases(*files, dir.path()) == 2);
+  CHECK(remove_leases(*files, dir.path(), has_ended) == 0);
+  CHECK(remove_leases(*files, dir.path(), all) == 2);
 }
 
 TEST_CASE("files that are being written are no leases") {
@@ -124,7 +127,7 @@ TEST_CASE("leases that have ended can be swept, those that live stay") {
   const auto files = posix_file_system();
   take_lease(*files, dir.path(), lease_of("ended", kNow));
   take_lease(*files, dir.path(), lease_of("lives", kNow + 1s));
-  CHECK(remove_ended_leases(*files, dir.path(), kNow) == 1);
+  CHECK(remove_leases(*files, dir.path(), has_ended) == 1);
   REQUIRE(read_leases(dir.path()).size() == 1);
   CHECK(describe(read_leases(dir.path())[0]) == "leased by lives until 2026-01-01T00:00:01Z");
 }
@@ -135,7 +138,7 @@ TEST_CASE("no link leads to leases elsewhere") {
   take_lease(*files, dir.path("other"), lease_of("a", kNow + 1h));
   std::filesystem::create_directories(dir.path("folder"));
   std::filesystem::create_symlink(dir.path("other/.shardkit"), dir.path("folder/.shardkit"));
-  CHECK(failure_of([&] { release_all_leases(*files, dir.path("folder")); }) == ErrorCode::conflict);
+  CHECK(failure_of([&] { remove_leases(*files, dir.path("folder"), all); }) == ErrorCode::conflict);
   CHECK(read_leases(dir.path("other")).size() == 1);
 }
 

@@ -221,24 +221,23 @@ TEST_CASE("the cache's lock in a staged folder lies where readers do not look") 
 TEST_CASE(
     "a folder that went while it was to be evicted is gone, and one that refuses is distinguished from one in use") {
   const TempDir dir;
-  std::string refusal;
   StagedFolder folder;
   folder.path = dir.path("absent");
-  CHECK(try_evict(*posix_file_system(), dir.path(), folder, kNow, {}, refusal));
-  CHECK(refusal.empty());
+  CHECK(try_evict(*posix_file_system(), dir.path(), folder, kNow, {}));
   folder.path = "/cache/a";
   folder.source = "/data";
   folder.files = folder.bytes = 1;
   std::vector<StagedFolder> folders{folder};
-  const auto refuse = [](const StagedFolder&, std::string& why) {
-    why = "no";
+  const auto refuse = [](StagedFolder& refusing) {
+    refusing.state = StagedState::unreadable;
+    refusing.fault = "no";
     return false;
   };
   CHECK(evict_to(folders, 0, kNow, refuse).empty());
   CHECK_FALSE(is_evictable(folders.front(), kNow));
   CHECK(describe_use(folders.front(), kNow).find("is not accessible to this user (no)") != std::string::npos);
   folders = {folder};
-  CHECK(evict_to(folders, 0, kNow, [](const StagedFolder&, std::string&) { return false; }).empty());
+  CHECK(evict_to(folders, 0, kNow, [](StagedFolder&) { return false; }).empty());
   CHECK(folders.front().at_work);
 }
 

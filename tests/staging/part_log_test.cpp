@@ -13,7 +13,11 @@ using namespace shardkit::staging;
 
 namespace {
 
-const PartialOf kShard{"train/shard\t000.tar", "\"etag\"", 100};
+StageFile file_of(const std::string& name, std::uint64_t bytes, const std::string& version) {
+  return {{name, bytes, version}, {}, {}};
+}
+
+const StageFile kShard = file_of("train/shard\t000.tar", 100, "\"etag\"");
 
 RangeSet set_of(std::initializer_list<ByteRange> ranges) {
   RangeSet set;
@@ -32,9 +36,9 @@ TEST_CASE("a log tells what was durable last, and of which bytes") {
   log.record(kShard, set_of({{0, 20}, {30, 40}}));
   CHECK(PartLog(*files, dir.path("x.parts")).read(kShard).ranges() == set_of({{0, 20}, {30, 40}}).ranges());
   SUBCASE("of another version nothing") {
-    CHECK(log.read({kShard.name, "\"other\"", 100}).ranges().empty());
-    CHECK(log.read({kShard.name, kShard.pin, 101}).ranges().empty());
-    CHECK(log.read({"other", kShard.pin, 100}).ranges().empty());
+    CHECK(log.read(file_of(kShard.object.name, 100, "\"other\"")).ranges().empty());
+    CHECK(log.read(file_of(kShard.object.name, 101, kShard.pin())).ranges().empty());
+    CHECK(log.read(file_of("other", 100, kShard.pin())).ranges().empty());
   }
   SUBCASE("a later run takes the old one's place at once") {
     PartLog next(*files, dir.path("x.parts"));
@@ -89,7 +93,7 @@ TEST_CASE("a changed byte never makes more of a file durable than it was") {
     std::string changed = text;
     changed[at] = static_cast<char>(changed[at] ^ 1);
     const auto record = read_part_log(changed);
-    if (!record || !(record->of == kShard)) continue;
+    if (!record || !record->is_of(kShard)) continue;
     for (const ByteRange& range : record->durable.ranges()) CHECK((range.end <= 12 || range.begin == 50));
   }
 }

@@ -12,7 +12,7 @@ TEST_CASE("small files are committed in batches, and what is left by flush") {
   CopyFixture fixture("0123456789");
   const auto copy = fixture.open();
   std::vector<std::size_t> batches;
-  SmallFiles small({10, 256}, [&](const std::vector<CopiedFile>& batch) { batches.push_back(batch.size()); });
+  SmallFiles small(256, [&](const std::vector<CopiedFile>& batch) { batches.push_back(batch.size()); });
   for (int i = 0; i < 600; ++i) small.add({copy, {}});
   CHECK(batches == std::vector<std::size_t>{256, 256});
   small.flush();
@@ -24,17 +24,10 @@ TEST_CASE("small files are committed in batches, and what is left by flush") {
 TEST_CASE("an old batch is committed although it is not full") {
   CopyFixture fixture("0123456789");
   std::size_t committed = 0;
-  SmallFiles small({10, 256}, [&](const std::vector<CopiedFile>& batch) { committed += batch.size(); });
+  SmallFiles small(256, [&](const std::vector<CopiedFile>& batch) { committed += batch.size(); });
   small.add({fixture.open(), {}});
   small.flush(std::chrono::hours(1));
   CHECK(committed == 0);
   small.flush(std::chrono::milliseconds(0));
   CHECK(committed == 1);
-}
-
-TEST_CASE("larger files are not gathered") {
-  const SmallFiles small({10, 256}, [](const std::vector<CopiedFile>&) {});
-  CHECK(small.takes(0));
-  CHECK(small.takes(10));
-  CHECK_FALSE(small.takes(11));
 }

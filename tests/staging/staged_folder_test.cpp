@@ -62,9 +62,9 @@ TEST_CASE("of incomplete files those bytes have arrived that their logs list") {
   RangeSet durable;
   durable.add({0, 4096});
   PartLog record(*files, log);
-  record.record({"x.tar", "v1", 10'000}, durable);
+  record.record({{"x.tar", 10'000, "v1"}, {}, {}}, durable);
   durable.add({5000, 9000});
-  record.record({"x.tar", "v1", 10'000}, durable);
+  record.record({{"x.tar", 10'000, "v1"}, {}, {}}, durable);
   write_file(log, read_file(log) + "0-96");  // a line that a power cut left half
   CHECK(arrived() == 8096);
   std::filesystem::resize_file(partial, 9000);

@@ -9,7 +9,7 @@ using namespace shardkit::staging;
 namespace {
 
 const StagedMarker kMarker{.source = "/mnt/train",
-                           .verified = "checksum",
+                           .verified = Verified::checksum,
                            .verified_at = "2026-11-22T10:00:00Z",
                            .manifest = {0x0123456789abcdef, 7},
                            .files = 12,

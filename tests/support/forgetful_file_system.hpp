@@ -21,9 +21,9 @@
 /// It can also fail: `fail_at(n, code)` makes the n-th changing call throw.
 class ForgetfulFileSystem final : public shardkit::io::FileSystem {
  public:
-  std::unique_ptr<shardkit::io::PatchFile> create(const std::string& path) override {
+  std::unique_ptr<shardkit::io::PatchFile> create(const std::string& path, const std::string& shown) override {
     step();
-    auto real = real_->create(path);
+    auto real = real_->create(path, shown);
     return std::make_unique<PatchRecorder>(*this, std::move(real), new_node(path));
   }
   std::unique_ptr<shardkit::io::WritableFile> create_below(const shardkit::io::File& folder,

@@ -33,7 +33,8 @@ struct StagedSample {
       bytes += text.size();
     }
     shardkit::staging::StageJournal::rewrite(*files, path(shardkit::staging::kStageJournalPath), journal);
-    const shardkit::staging::StagedMarker marker{source, "checksum", "", journal.set->hash, content.size(), bytes, {}};
+    const shardkit::staging::StagedMarker marker{
+        source, shardkit::staging::Verified::checksum, "", journal.set->hash, content.size(), bytes, {}};
     if (complete)
       write_file(path(shardkit::staging::kStagedMarkerPath), shardkit::staging::write_staged_marker(marker));
     touch(complete ? shardkit::staging::kStagedMarkerPath : shardkit::staging::kStageJournalPath, used);

@@ -1,9 +1,9 @@
+#include "sync/rate_climber.hpp"
+
 #include <algorithm>
 #include <functional>
 
 #include <doctest/doctest.h>
-
-#include "sync/climbing_workers.hpp"
 
 using namespace shardkit;
 using namespace shardkit::sync;

@@ -1,5 +1,3 @@
-#include "system/fuse_server.hpp"
-
 #include <string>
 #include <vector>
 
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "support/recorded_tree.hpp"
+#include "system/network_storage.hpp"
 
 using namespace shardkit::system;
 

@@ -11,8 +11,8 @@
 #include "core/units.hpp"
 #include "system/block_device.hpp"
 #include "system/cpu.hpp"
-#include "system/fuse_server.hpp"
 #include "system/limits.hpp"
+#include "system/network_storage.hpp"
 #include "system/processes.hpp"
 
 namespace shardkit::bench {

@@ -42,7 +42,7 @@ class MappedFile {
 std::unique_ptr<io::PatchFile> nameless_file() {
   const auto files = io::posix_file_system();
   const std::string path = fmt::format("{}/shardkit-{}", io::temporary_folder(), random_bits());
-  auto file = files->create(path);
+  auto file = files->create(path, path);
   files->remove(path);
   return file;
 }

@@ -194,7 +194,7 @@ class CacheCheck {
       return fmt::format("# run the command again that staged {}: {} of {}", target,
                          is_part ? fmt::to_string(fmt::join(folder.marker->subsets, ", ")) : "all", source);
     }
-    const bool by_size = folder.marker && folder.marker->verified == "size";
+    const bool by_size = folder.marker && folder.marker->verified == staging::Verified::size;
     return remedy::stage(folder.source, folder.path, folder.path == options_.folder ? "" : options_.folder, by_size) +
            comment(folder) + "fetches what is missing; add the options of its first stage";
   }

@@ -62,11 +62,12 @@ class Collection {
 
   void evict_to(std::uint64_t limit) {
     ctx_.progress().start("evict", staging::to_evict(folders_, limit, now_).size());
-    const auto evict = [&](const staging::StagedFolder& folder, std::string& refusal) {
+    const auto evict = [&](staging::StagedFolder& folder) {
       const bool goes =
-          options_.dry_run || staging::try_evict(*files_, options_.folder, folder, now_, ctx_.stop_token(), refusal);
+          options_.dry_run || staging::try_evict(*files_, options_.folder, folder, now_, ctx_.stop_token());
       if (goes) ++ctx_.progress().items;
-      if (!refusal.empty()) ctx_.warn("not_evicted", "'{}' was not evicted: {}", folder.path, refusal);
+      if (folder.state == staging::StagedState::unreadable)
+        ctx_.warn("not_evicted", "'{}' was not evicted: {}", folder.path, folder.fault);
       return goes;
     };
     const auto gone = staging::evict_to(folders_, limit, now_, evict);

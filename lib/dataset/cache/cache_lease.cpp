@@ -76,7 +76,7 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ct
     if (!options.all && result.owner.empty()) continue;
     try {
       if (options.all) {
-        result.released += staging::release_all_leases(*files, folder.path);
+        result.released += staging::remove_leases(*files, folder.path, [](const auto&) { return true; });
       } else {
         const staging::Released released = staging::release_lease(*files, folder.path, result.owner);
         result.released += released.ended;

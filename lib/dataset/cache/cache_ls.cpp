@@ -24,21 +24,13 @@ CacheLsLease lease_row(const staging::LeaseFile& file, system::WallTime now) {
 
 /// The row of a folder without its contents' residency.
 CacheLsFolder folder_row(const staging::StagedFolder& folder, system::WallTime now) {
-  CacheLsFolder row;
+  CacheLsFolder row{folder};
   row.path = std::filesystem::absolute(folder.path).lexically_normal();  // a label of metrics, for many nodes
-  row.source = folder.source;
-  row.state = folder.state;
-  row.fault = folder.fault;
-  row.files = folder.files;
-  row.bytes = folder.bytes;
-  row.partial_bytes = folder.partial_bytes;
-  row.arrived_bytes = folder.arrived_bytes;
-  row.last_used = system::rfc3339(folder.last_used);
+  row.last_used_at = system::rfc3339(folder.last_used);
   row.age = std::max(0.0, system::Seconds(now - folder.last_used).count());
-  row.hits = folder.hits;
   for (const staging::LeaseFile& lease : folder.leases) {
-    row.leases.push_back(lease_row(lease, now));
-    row.live_leases += row.leases.back().live ? 1 : 0;
+    row.lease_rows.push_back(lease_row(lease, now));
+    row.live_leases += row.lease_rows.back().live ? 1 : 0;
   }
   return row;
 }
@@ -112,12 +104,12 @@ void CacheLsFolder::describe(FieldList& v) {
   v.field({"arrived_bytes", Unit::bytes, "bytes of these files that a stage need not fetch again"}, arrived_bytes);
   v.field({"last_used",
            "last stage, renewal of a lease, or read if the mount records access times: the newest of them, RFC 3339"},
-          last_used);
+          last_used_at);
   v.field({"age", Unit::seconds, "time since it was last used"}, age);
   v.field({"live_leases", Unit::count, "leases that have not expired"}, live_leases);
   v.field({"hits", Unit::count, "stages that found it complete and leased it"}, hits);
   v.field({"resident_ratio", Unit::ratio, "share of the bytes in the page cache; null: unknown"}, resident_ratio);
-  v.field({"leases", "leases that protect it from eviction"}, leases);
+  v.field({"leases", "leases that protect it from eviction"}, lease_rows);
   v.field({"contents", "its files, with --long"}, contents);
 }
 

@@ -37,22 +37,14 @@ struct CacheLsFile {
   void describe(FieldList& v);
 };
 
-struct CacheLsFolder {
-  std::string path;
-  std::string source;
-  staging::StagedState state = staging::StagedState::partial;
-  std::string fault;
-  std::uint64_t files = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t partial_bytes = 0;
-  std::uint64_t arrived_bytes = 0;
-  std::string last_used;
+/// A staged folder, with what only a listing needs.
+struct CacheLsFolder : staging::StagedFolder {
+  std::string last_used_at = {};
   double age = 0;  ///< seconds since then
   std::uint64_t live_leases = 0;
-  std::uint64_t hits = 0;
-  std::optional<double> resident_ratio;
-  std::vector<CacheLsLease> leases;
-  std::vector<CacheLsFile> contents;
+  std::optional<double> resident_ratio = {};
+  std::vector<CacheLsLease> lease_rows = {};
+  std::vector<CacheLsFile> contents = {};
 
   void describe(FieldList& v);
 };

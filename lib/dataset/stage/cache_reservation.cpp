@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,7 +13,6 @@
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
 #include "staging/node_cache.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -50,45 +48,6 @@ void warn_of_umask(const std::string& cache, Context& ctx) {
 }
 
 }  // namespace
-
-std::uint64_t final_bytes(const staging::StageTarget& target, const staging::StagedSetId& set,
-                          const std::vector<staging::StageFile>& wanted,
-                          const std::vector<staging::ManifestSet>& manifests) {
-  std::uint64_t bytes = 0;
-  std::set<std::string> counted;
-  for (const staging::ManifestSet& manifest : manifests) {
-    counted.insert(manifest.name());
-    bytes += manifest.text.size();
-  }
-  for (const staging::StageFile& file : wanted) {
-    if (counted.insert(file.object.name).second) bytes += file.object.size;
-  }
-  const staging::StageJournal::State journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
-  if (!journal.set || !journal.set->is(set)) return bytes;
-  for (const auto& [name, file] : journal.files) {
-    if (!counted.contains(name)) bytes += file.bytes;
-  }
-  return bytes;
-}
-
-std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
-  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
-  std::uint64_t missing = 0;
-  for (const staging::StageFile& file : wanted) missing += file.object.size - target.bytes_arrived(file, journal);
-  return missing;
-}
-
-std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted) {
-  const auto journal = staging::StageJournal::read(target.path_of(staging::kStageJournalPath));
-  std::uint64_t need = 0;  // space that is reserved for partial files is not needed a second time
-  for (const staging::StageFile& file : wanted) need += file.object.size - target.bytes_on_disk(file, journal);
-  const std::uint64_t free = system::free_bytes(target.folder());
-  if (need <= free) return free;
-  throw Error(ErrorCode::no_space, At{target.folder()},
-              "{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
-              "a larger disk, or evict old sets with --cache",
-              format_size(need), target.folder(), format_size(free));
-}
 
 void CacheShareOptions::describe(FieldList& v) {
   v.topic("Node cache");
@@ -127,11 +86,10 @@ void check(const CacheShareOptions& options, const std::string& target) {
 }
 
 CacheReservation::CacheReservation(io::FileSystem& files, staging::StageTarget& target,
-                                   const CacheShareOptions& options, system::Clock& clock, Context& ctx)
+                                   const CacheShareOptions& options, Context& ctx)
     : files_(files),
       target_(target),
       options_(options),
-      clock_(clock),
       ctx_(ctx),
       job_id_(options.lease_id.empty() ? staging::job_lease_id(system::process_environment()) : options.lease_id),
       id_(job_id_.empty() ? staging::random_lease_id() : job_id_) {}
@@ -160,7 +118,7 @@ bool CacheReservation::keep_by_lease(const std::function<bool()>& still_holds) {
 }
 
 void CacheReservation::await_space(const std::function<void()>& attempt) {
-  const system::Seconds deadline = clock_.monotonic() + system::Seconds(options_.wait);
+  const system::Seconds deadline = system::system_clock().monotonic() + system::Seconds(options_.wait);
   bool is_waiting = false;
   while (true) {
     try {
@@ -169,14 +127,14 @@ void CacheReservation::await_space(const std::function<void()>& attempt) {
       drop_lease();
       throw;
     } catch (const Error& error) {
-      const system::Seconds left = deadline - clock_.monotonic();
+      const system::Seconds left = deadline - system::system_clock().monotonic();
       if (error.code() != ErrorCode::no_space) throw;
       drop_lease();
       if (left.count() <= 0) throw;
       target_.release();
       if (!std::exchange(is_waiting, true)) ctx_.warn("waited_for_space", error.what());
       ctx_.progress().start_for("wait for space", left.count());
-      clock_.sleep(std::min(left, system::Seconds(kLookEvery)), ctx_.stop_token());
+      system::system_clock().sleep(std::min(left, system::Seconds(kLookEvery)), ctx_.stop_token());
     }
   }
 }
@@ -190,14 +148,14 @@ void CacheReservation::check_limit(std::uint64_t need) const {
 
 void CacheReservation::check_space(std::uint64_t need) const {
   if (options_.cache.empty()) return;
-  staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, clock_.now(), ctx_.stop_token());
+  staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, system::system_clock().now(), ctx_.stop_token());
 }
 
 void CacheReservation::take_space(std::uint64_t need) {
   std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
     lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
-    staging::evict_for(files_, options_.cache, {target_.folder(), need, options_.limit}, clock_.now(),
+    staging::evict_for(files_, options_.cache, {target_.folder(), need, options_.limit}, system::system_clock().now(),
                        ctx_.stop_token(), [&](const staging::StagedFolder& folder) {
                          report_evicted(folder.path, folder.removable_bytes(), folder.source);
                        });
@@ -207,17 +165,18 @@ void CacheReservation::take_space(std::uint64_t need) {
   target_.journal().announce(need);
 }
 
-void CacheReservation::check_replace(const Replacement& replacement) const {
-  const bool is_newer = replacement.found.source == replacement.asked.source;
-  const std::string what = fmt::format(
-      "'{}' contains {} copy of {} (from '{}', manifest {}; requested is {})", target_.folder(),
-      replacement.finished ? "a finished" : "an unfinished", is_newer ? "another version of the set" : "another set",
-      replacement.found.source, to_hex(replacement.found.manifest), to_hex(replacement.asked.hash));
-  const bool needs_eviction = replacement.finished && !replacement.is_update && !options_.limit;
+void CacheReservation::check_replace(const staging::StageTarget::OtherSet& other, const staging::StagedSetId& asked,
+                                     bool is_update) const {
+  const bool is_newer = other.marker.source == asked.source;
+  const std::string what = fmt::format("'{}' contains {} copy of {} (from '{}', manifest {}; requested is {})",
+                                       target_.folder(), other.is_finished ? "a finished" : "an unfinished",
+                                       is_newer ? "another version of the set" : "another set", other.marker.source,
+                                       to_hex(other.marker.manifest), to_hex(asked.hash));
+  const bool needs_eviction = other.is_finished && !is_update && !options_.limit;
   const std::string evict = needs_eviction ? remedy::evict(target_.folder()) : "";
   std::string release;
   for (const staging::LeaseFile& lease : staging::read_leases(target_.folder())) {
-    if (!lease.lives_at(clock_.now())) continue;
+    if (!lease.lives_at(system::system_clock().now())) continue;
     if (lease.lease && lease.lease->owner == id_) {
       release = remedy::release(target_.folder(), id_) + " && ";
       continue;
@@ -235,11 +194,12 @@ void CacheReservation::check_replace(const Replacement& replacement) const {
               what, release, evict);
 }
 
-void CacheReservation::replace(const Replacement& replacement) {
-  check_replace(replacement);
-  if (replacement.is_update) return;
+void CacheReservation::replace(const staging::StageTarget::OtherSet& other, const staging::StagedSetId& asked,
+                               bool is_update) {
+  check_replace(other, asked, is_update);
+  if (is_update) return;
   const auto found = staging::look_at_staged(target_.folder());
-  report_evicted(target_.folder(), found ? found->removable_bytes() : 0, replacement.found.source);
+  report_evicted(target_.folder(), found ? found->removable_bytes() : 0, other.marker.source);
 }
 
 void CacheReservation::report_evicted(const std::string& folder, std::uint64_t bytes, const std::string& source) {
@@ -259,7 +219,7 @@ void CacheReservation::drop_lease() noexcept {
 
 void CacheReservation::take_lease() {
   if (options_.lease == 0) return;
-  const system::WallTime now = clock_.now();
+  const system::WallTime now = system::system_clock().now();
   lease_ = staging::extend_lease(files_, target_.folder(), {id_, now, staging::lease_end(now, options_.lease)});
 }
 

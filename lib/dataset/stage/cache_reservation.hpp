@@ -30,22 +30,12 @@ struct CacheShareOptions {
 /// Throws Error{usage} for options that do not fit a stage into `target`.
 void check(const CacheShareOptions& options, const std::string& target);
 
-/// Bytes of the target with all wanted files, the manifests, and the files of the set that it already has.
-std::uint64_t final_bytes(const staging::StageTarget& target, const staging::StagedSetId& set,
-                          const std::vector<staging::StageFile>& wanted,
-                          const std::vector<staging::ManifestSet>& manifests);
-
-/// Bytes that a stage has to fetch.
-std::uint64_t missing_bytes(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted);
-/// Free space on the target's disk. Throws Error{no_space} if the bytes for which the target has no space exceed it.
-std::uint64_t check_free_space(const staging::StageTarget& target, const std::vector<staging::StageFile>& wanted);
-
 /// One thread at a time.
 class CacheReservation {
  public:
   /// The references outlive this object.
   CacheReservation(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
-                   system::Clock& clock, Context& ctx);
+                   Context& ctx);
 
   /// For a complete target: takes the lease, with which it counts as a hit, and marks it as used. False, with nothing
   /// done, if it is meanwhile being evicted or replaced, or if `still_holds` returns false.
@@ -55,7 +45,7 @@ class CacheReservation {
   /// this process has not joined the target, and every few seconds.
   void await_space(const std::function<void()>& attempt);
 
-  /// Throws Error{no_space} if the target exceeds the limit. `need`: final_bytes().
+  /// Throws Error{no_space} if the target exceeds the limit. `need`: bytes of the target at the end.
   void check_limit(std::uint64_t need) const;
   /// Throws Error{no_space} if it does not fit into the cache, even after all evictions. Before join().
   void check_space(std::uint64_t need) const;
@@ -65,18 +55,12 @@ class CacheReservation {
   /// free.
   void take_space(std::uint64_t need);
 
-  /// The bytes of another set in the target, and their replacement.
-  struct Replacement {
-    const staging::StagedMarker& found;
-    const staging::StagedSetId& asked;
-    bool finished = true;
-    bool is_update = false;  ///< the same set after a change in its source
-  };
   /// Throws Error{no_space} if another job leases the data to be replaced; Error{conflict} for a finished copy of
-  /// another set, if no limit gives permission to evict.
-  void check_replace(const Replacement& replacement) const;
+  /// another set, if no limit gives permission to evict. `is_update`: the same set after a change in its source.
+  void check_replace(const staging::StageTarget::OtherSet& other, const staging::StagedSetId& asked,
+                     bool is_update) const;
   /// The same, and reports the other set, which is removed next.
-  void replace(const Replacement& replacement);
+  void replace(const staging::StageTarget::OtherSet& other, const staging::StagedSetId& asked, bool is_update);
 
   /// The sets that were removed for this one: "'/cache/a' (1.2 GiB from 's3://data/a')".
   const std::vector<std::string>& evicted() const { return evicted_; }
@@ -96,7 +80,6 @@ class CacheReservation {
   io::FileSystem& files_;
   staging::StageTarget& target_;
   const CacheShareOptions& options_;
-  system::Clock& clock_;
   Context& ctx_;
   const std::string job_id_;  ///< empty: this process is of no known job
   const std::string id_;      ///< of the lease

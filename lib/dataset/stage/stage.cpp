@@ -21,7 +21,8 @@
 #include "formats/brace_pattern.hpp"
 #include "net/retry.hpp"
 #include "net/store_opener.hpp"
-#include "staging/peer_source.hpp"
+#include "staging/lost_journal.hpp"
+#include "staging/peers.hpp"
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
 #include "staging/staged_folder.hpp"
@@ -58,7 +59,8 @@ class Stage {
   Stage(io::FileSystem& files, StageSource from, const staging::StageRequest& wanted, const StageOptions& options,
         staging::CopyLimits limits, Context& ctx)
       : files_(files),
-        source_(from.source, std::move(from.peers), ctx),
+        source_(from.source),
+        peers_(std::move(from.peers), ctx),
         all_of_one_source_(!wanted.names && options.sources.size() <= 1),
         options_(options),
         limits_(std::move(limits)),
@@ -68,7 +70,7 @@ class Stage {
         manifest_problem_(wanted.manifest_problem),
         set_(source_, wanted, ctx.stop_token()),
         target_(files, options.target),
-        share_(files, target_, options.share, system::system_clock(), ctx) {}
+        share_(files, target_, options.share, ctx) {}
 
   StageResult run() {
     warn_of_left_out();
@@ -79,19 +81,18 @@ class Stage {
     if (is_in_place && options_.share.limit) share_.check_limit(result_in_place().bytes);
     if (is_in_place && set_.missing().empty() && (options_.dry_run || share_.keep(holds_all))) {
       StageResult result = result_in_place();
-      if (result.verified == "size") warn_of_missing_manifest();
+      if (result.verified == staging::Verified::size) warn_of_missing_manifest();
       return result;
     }
     wanted_ = set_.files(source_, uses_etags(), ctx_.stop_token());
-    if (verified() == "size") warn_of_missing_manifest();
+    if (verified() == staging::Verified::size) warn_of_missing_manifest();
     warn_of_missing_indexes();
     refuse_own_files();
     share_.check_limit(final_bytes(id));
     if (options_.dry_run) {
       share_.check_space(final_bytes(id));
-      if (const auto found = target_.marker();
-          found && !(found->manifest == id.hash) && !staging::StageTarget::only_grows(journal(), wanted_))
-        share_.check_replace({*found, id, true, is_update(*found)});
+      if (const auto other = target_.replaced_by(id, wanted_, staging::journal_of(target_.folder())))
+        share_.check_replace(*other, id, is_update(other->marker));
       return dry_run_result();
     }
     share_.await_space([&] { join(id); });
@@ -105,7 +106,7 @@ class Stage {
       if (error.code() != ErrorCode::no_space) throw;
       throw Error(ErrorCode::no_space, At{error.path()},
                   "{}; {} of the set are still missing: free space, then run the same command again", error.what(),
-                  format_size(missing_bytes(target_, wanted_)));
+                  format_size(missing_bytes()));
     }
   }
 
@@ -114,20 +115,53 @@ class Stage {
     return staging::StageJournal::read(target_.path_of(staging::kStageJournalPath));
   }
 
+  /// Bytes of the target with all wanted files, the manifests, and the files of the set that it already has.
   std::uint64_t final_bytes(const staging::StagedSetId& id) const {
-    return dataset::final_bytes(target_, id, wanted_, set_.sets());
+    std::uint64_t sum = set_.manifest_bytes();
+    std::set<std::string> counted;
+    for (const staging::ManifestSet& manifest : set_.sets()) counted.insert(manifest.name());
+    for (const staging::StageFile& file : wanted_) {
+      if (counted.insert(file.object.name).second) sum += file.object.size;
+    }
+    const staging::StageJournal::State journal = this->journal();
+    if (!journal.set || !journal.set->is(id)) return sum;
+    for (const auto& [name, file] : journal.files) {
+      if (!counted.contains(name)) sum += file.bytes;
+    }
+    return sum;
+  }
+
+  /// Bytes that a stage has to fetch.
+  std::uint64_t missing_bytes() const {
+    const staging::StageJournal::State journal = this->journal();
+    std::uint64_t missing = 0;
+    for (const staging::StageFile& file : wanted_) missing += file.object.size - target_.bytes_arrived(file, journal);
+    return missing;
+  }
+
+  /// Free space on the target's disk. Throws Error{no_space} if the bytes for which the target has no space exceed it.
+  std::uint64_t check_free_space() const {
+    const staging::StageJournal::State journal = this->journal();
+    std::uint64_t need = 0;  // space that is reserved for partial files is not needed a second time
+    for (const staging::StageFile& file : wanted_) need += file.object.size - target_.bytes_on_disk(file, journal);
+    const std::uint64_t free = system::free_bytes(target_.folder());
+    if (need <= free) return free;
+    throw Error(ErrorCode::no_space, At{target_.folder()},
+                "{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
+                "a larger disk, or evict old sets with --cache",
+                format_size(need), target_.folder(), format_size(free));
   }
 
   /// Joins the target, with its space reserved. Throws Error{no_space}.
   void join(const staging::StagedSetId& id) {
     share_.check_space(final_bytes(id));
     ctx_.progress().start("wait for another stage into the same folder");
-    const auto replace = [&](const staging::StagedMarker& found, bool finished) {
-      share_.replace({found, id, finished, is_update(found)});
+    const auto replace = [&](const staging::StageTarget::OtherSet& other) {
+      share_.replace(other, id, is_update(other.marker));
     };
     target_.join(id, wanted_, replace, ctx_.stop_token());
     share_.take_space(final_bytes(id));
-    check_free_space(target_, wanted_);
+    check_free_space();
   }
 
   /// For a source at the path of its copy: the copy would be the source, and an eviction would remove it.
@@ -212,21 +246,21 @@ class Stage {
 
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
-    if (!options_.peers.empty()) source_.offer(wanted_);
-    staging::StageCopier copier(files_, source_, target_, limits_, ctx_);
+    staging::StageCopier copier(files_, source_, peers_, target_, limits_, ctx_);
+    staging::CopyResult copied;
     try {
-      copier.copy_all(wanted_);
+      copied = copier.copy_all(wanted_);
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work(copier.bytes_left());
+      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work(missing_bytes());
       throw;
     }
-    source_.warn_of_useless();
+    peers_.warn_of_useless();
     target_.warn_of_strangers(ctx_);
-    set_.update(copier.changed());
-    for (const io::ObjectInfo& now : copier.changed())
+    set_.update(copied.changed);
+    for (const io::ObjectInfo& now : copied.changed)
       std::ranges::find_if(wanted_, [&](const auto& file) { return file.object.name == now.name; })->object = now;
     const staging::StagedMarker marker = this->marker();
-    std::map<std::string, Error> failures = copier.failures();
+    std::map<std::string, Error>& failures = copied.failures;
     failures.insert(set_.missing().begin(), set_.missing().end());
     if (failures.empty()) {
       target_.finish(set_.sets(), marker, wanted_, set_.whole());
@@ -237,13 +271,12 @@ class Stage {
     StageResult result = this->result();
     result.take(failures);
     if (!result.failure) result.verified_at = marker.verified_at;
-    result.bytes_fetched = copier.bytes_fetched() + set_.manifest_bytes();
-    result.bytes_from_peers = source_.bytes();
-    result.bytes_reused = copier.bytes_reused();
-    if (const auto kept = copier.files_reused(); kept > 0)
-      result.resumed = fmt::format("{} of {} files kept", kept, result.files);
-    result.files_by_others = copier.files_by_others();
-    result.retries = retries_ + copier.refetched();
+    result.bytes_fetched = copied.bytes_fetched + set_.manifest_bytes();
+    result.bytes_from_peers = peers_.bytes();
+    result.bytes_reused = copied.bytes_reused;
+    if (copied.files_reused > 0) result.resumed = fmt::format("{} of {} files kept", copied.files_reused, result.files);
+    result.files_by_others = copied.files_by_others;
+    result.retries = retries_ + copied.refetched;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     result.bytes_per_second = static_cast<double>(result.bytes_fetched) / elapsed.count();
     return result;
@@ -260,10 +293,9 @@ class Stage {
     sync::for_each_index(missing.size(), kMostFilesAsked, ctx_.stop_token(),
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
-    result.verified.clear();
+    result.verified = staging::Verified::nothing;
     result.dry_run =
-        DryRun{missing.size() + set_.sets().size(), 0, missing_bytes(target_, wanted_) + set_.manifest_bytes(),
-               check_free_space(target_, wanted_)};
+        DryRun{missing.size() + set_.sets().size(), 0, missing_bytes() + set_.manifest_bytes(), check_free_space()};
     for (const staging::StageFile* file : missing)
       result.dry_run->shards += file->object.name.ends_with(".tar") ? 1 : 0;
     result.bytes_reused = result.bytes - std::min(result.bytes, result.dry_run->bytes);
@@ -292,14 +324,14 @@ class Stage {
   /// The folder may have been staged by sizes alone.
   bool is_to_compare_again() const {
     const auto marker = uses_etags() ? target_.marker() : std::nullopt;
-    return marker && marker->verified == "size";
+    return marker && marker->verified == staging::Verified::size;
   }
 
   static bool has_checksum(const staging::StageFile& file) { return file.hash || file.indexed || file.object.checksum; }
 
-  std::string verified() const {
-    if (set_.are_shards_listed()) return "checksum";
-    return std::ranges::all_of(wanted_, has_checksum) ? "store_checksum" : "size";
+  staging::Verified verified() const {
+    if (set_.are_shards_listed()) return staging::Verified::checksum;
+    return std::ranges::all_of(wanted_, has_checksum) ? staging::Verified::store_checksum : staging::Verified::size;
   }
 
   std::uint64_t bytes() const {
@@ -349,7 +381,8 @@ class Stage {
   }
 
   io::FileSystem& files_;
-  staging::PeerSource source_;
+  io::ObjectSource& source_;
+  staging::Peers peers_;
   const bool all_of_one_source_;
   const StageOptions& options_;
   const staging::CopyLimits limits_;
@@ -392,6 +425,8 @@ void check_apart(const StageOptions& options) {
   }
 }
 
+/// Memory that each connection takes: libcurl's buffers, TLS, a block, the touched part of a stack.
+constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
 constexpr std::uint64_t kMostMemory = 256ULL << 20U;
 constexpr unsigned kMostFolderReads = 32;
 constexpr std::size_t kMostFailedListed = 1000;
@@ -406,6 +441,71 @@ unsigned most_requests(const StageOptions& options, bool remote) {
   const std::uint64_t by_memory = std::max<std::uint64_t>(1, memory / kConnectionBytes);
   const std::uint64_t asked = options.concurrency.value_or(remote ? staging::CopyLimits{}.maximum : kMostFolderReads);
   return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{system::most_reads_in_flight(2)}}));
+}
+
+/// How many requests, how large and how fast, to a source that is `remote` or a folder.
+staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
+  staging::CopyLimits limits;
+  limits.maximum = most_requests(options, remote);
+  const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
+  limits.start = std::min(first, limits.maximum);
+  limits.keep_going = options.keep_going;
+  if (options.bandwidth) {
+    const std::uint64_t connections = *options.bandwidth / kAheadShare / kLeastAhead;
+    limits.maximum = static_cast<unsigned>(std::clamp<std::uint64_t>(connections, 1, limits.maximum));
+    limits.start = std::min(limits.start, limits.maximum);
+    const auto rate = std::make_shared<net::RateLimit>(*options.bandwidth);
+    limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
+  }
+  return limits;
+}
+
+/// The copies of --peer, by name or pattern. A peer is in the same cluster, and there is another source: it is given
+/// little time.
+std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std::string>& patterns,
+                                                          net::StoreOptions options, const std::stop_token& stop) {
+  options.http.connect_timeout = system::Seconds(3);
+  options.http.stall = {256 << 10, system::Seconds(5)};
+  options.retry.attempts = 1;
+  net::StoreOpener opener(std::move(options));
+  std::vector<std::unique_ptr<io::ObjectSource>> peers;
+  for (const std::string& pattern : patterns) {
+    for (const std::string& address : formats::expand_braces(pattern)) peers.push_back(opener.open(address, stop));
+  }
+  return peers;
+}
+
+/// What to stage from an opened source. Reads the manifest of --manifest.
+staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
+  if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
+    throw Error(ErrorCode::usage, At{set.source->location()},
+                "--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
+                "'{}' lists, or give the files as a pattern or a list",
+                set.source->address_of(set.manifest));
+  }
+  staging::StageRequest wanted;
+  if (set.listed) wanted.names = set.names;
+  wanted.include = options.include;
+  wanted.exclude = options.exclude;
+  wanted.keep_going = options.keep_going;
+  wanted.use_manifests = options.manifest != "none";
+  wanted.manifest_problem = set.manifest_problem;
+  if (!wanted.use_manifests) return wanted;
+  if (!options.manifest.empty()) {
+    catalog::Inputs inputs(options.access, ctx);
+    wanted.manifest_path = inputs.add_named(options.manifest);
+    wanted.manifest_text = inputs.text(wanted.manifest_path);
+    return wanted;
+  }
+  wanted.manifest_name = set.manifest;
+  return wanted;
+}
+
+/// Bytes that a connection may receive ahead so that --bwlimit holds on the wire; 0 without it.
+std::uint64_t receive_buffer(const StageOptions& options) {
+  if (!options.bandwidth) return 0;
+  const std::uint64_t connections = copy_limits(options, true).maximum;
+  return std::clamp(*options.bandwidth / kAheadShare / connections, kLeastBuffer, kMostBuffer);
 }
 
 }  // namespace
@@ -428,7 +528,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   };
   ctx.progress().start("look up the source");
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
-  const bool remote = set.source->location().find("://") != std::string::npos;
+  const bool remote = catalog::is_address(set.source->location());
   staging::CopyLimits limits = copy_limits(options, remote);
   limits.throttled = [&] { return throttled.exchange(false); };
   const auto files = io::posix_file_system();
@@ -458,67 +558,6 @@ void check(const StageOptions& options) {
       throw usage_error("--peer {} is not an address; give http(s)://node:port/folder", without_secrets(peer));
   }
   check_apart(options);
-}
-
-staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
-  staging::CopyLimits limits;
-  limits.maximum = most_requests(options, remote);
-  const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
-  limits.start = std::min(first, limits.maximum);
-  limits.keep_going = options.keep_going;
-  if (options.bandwidth) {
-    const std::uint64_t connections = *options.bandwidth / kAheadShare / kLeastAhead;
-    limits.maximum = static_cast<unsigned>(std::clamp<std::uint64_t>(connections, 1, limits.maximum));
-    limits.start = std::min(limits.start, limits.maximum);
-    const auto rate = std::make_shared<net::RateLimit>(*options.bandwidth);
-    limits.pace = [rate](std::uint64_t bytes, const std::stop_token& stop) { rate->take(bytes, stop); };
-  }
-  return limits;
-}
-
-/// A peer is in the same cluster, and there is another source: it is given little time.
-std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std::string>& patterns,
-                                                          net::StoreOptions options, const std::stop_token& stop) {
-  options.http.connect_timeout = system::Seconds(3);
-  options.http.stall = {256 << 10, system::Seconds(5)};
-  options.retry.attempts = 1;
-  net::StoreOpener opener(std::move(options));
-  std::vector<std::unique_ptr<io::ObjectSource>> peers;
-  for (const std::string& pattern : patterns) {
-    for (const std::string& address : formats::expand_braces(pattern)) peers.push_back(opener.open(address, stop));
-  }
-  return peers;
-}
-
-staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
-  if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
-    throw Error(ErrorCode::usage, At{set.source->location()},
-                "--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
-                "'{}' lists, or give the files as a pattern or a list",
-                set.source->address_of(set.manifest));
-  }
-  staging::StageRequest wanted;
-  if (set.listed) wanted.names = set.names;
-  wanted.include = options.include;
-  wanted.exclude = options.exclude;
-  wanted.keep_going = options.keep_going;
-  wanted.use_manifests = options.manifest != "none";
-  wanted.manifest_problem = set.manifest_problem;
-  if (!wanted.use_manifests) return wanted;
-  if (!options.manifest.empty()) {
-    catalog::Inputs inputs(options.access, ctx);
-    wanted.manifest_path = inputs.add_named(options.manifest);
-    wanted.manifest_text = inputs.text(wanted.manifest_path);
-    return wanted;
-  }
-  wanted.manifest_name = set.manifest;
-  return wanted;
-}
-
-std::uint64_t receive_buffer(const StageOptions& options) {
-  if (!options.bandwidth) return 0;
-  const std::uint64_t connections = copy_limits(options, true).maximum;
-  return std::clamp(*options.bandwidth / kAheadShare / connections, kLeastBuffer, kMostBuffer);
 }
 
 namespace {

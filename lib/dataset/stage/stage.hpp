@@ -2,13 +2,11 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "catalog/inputs.hpp"
-#include "catalog/object_set.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/checks/dry_run.hpp"
@@ -20,9 +18,6 @@
 #include "staging/stage_set.hpp"
 
 namespace shardkit::dataset {
-
-/// Memory that each connection takes: libcurl's buffers, TLS, a block, the touched part of a stack.
-inline constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
 
 /// What vouches for files that no manifest lists.
 enum class StageVerify { store, etag };
@@ -54,19 +49,6 @@ struct StageOptions {
 /// Throws Error{usage} for options that no stage can follow.
 void check(const StageOptions& options);
 
-/// How many requests, how large and how fast, to a source that is `remote` or a folder.
-staging::CopyLimits copy_limits(const StageOptions& options, bool remote);
-
-/// The copies of --peer, by name or pattern. Requests to them are given up soon.
-std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std::string>& patterns,
-                                                          net::StoreOptions options, const std::stop_token& stop);
-
-/// What to stage from an opened source. Reads the manifest of --manifest.
-staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx);
-
-/// Bytes that a connection may receive ahead so that --bwlimit holds on the wire; 0 without it.
-std::uint64_t receive_buffer(const StageOptions& options);
-
 /// A file that --keep-going left out.
 struct FailedFile {
   std::string path;  ///< relative to the source
@@ -86,7 +68,7 @@ struct StageResult {
   std::uint64_t bytes_reused = 0;
   double bytes_per_second = 0;
   std::uint64_t retries = 0;
-  std::string verified;
+  staging::Verified verified = staging::Verified::nothing;
   std::optional<std::string> verified_at;
   std::uint64_t files_by_size = 0;
   std::uint64_t left_out = 0;

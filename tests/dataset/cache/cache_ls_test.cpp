@@ -46,13 +46,13 @@ TEST_CASE("leases are shown with owner and end, those that have ended and those 
   cache.lease("sub/new", "b", -1h);
   write_file(cache.dir.path("sub/new/.shardkit/leases/z.json"), "?");
   const CacheLsResult result = ls(cache.dir.path());
-  REQUIRE(result.folders[0].leases.size() == 1);
-  CHECK(result.folders[0].leases[0].owner == "a");
-  CHECK(result.folders[0].leases[0].live);
-  REQUIRE(result.folders[1].leases.size() == 2);
-  CHECK_FALSE(result.folders[1].leases[0].live);
-  CHECK(result.folders[1].leases[1].live);
-  CHECK_FALSE(result.folders[1].leases[1].fault.empty());
+  REQUIRE(result.folders[0].lease_rows.size() == 1);
+  CHECK(result.folders[0].lease_rows[0].owner == "a");
+  CHECK(result.folders[0].lease_rows[0].live);
+  REQUIRE(result.folders[1].lease_rows.size() == 2);
+  CHECK_FALSE(result.folders[1].lease_rows[0].live);
+  CHECK(result.folders[1].lease_rows[1].live);
+  CHECK_FALSE(result.folders[1].lease_rows[1].fault.empty());
   CHECK(result.leased_bytes == 4000);
 }
 

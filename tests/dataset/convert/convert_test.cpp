@@ -527,7 +527,9 @@ class StoppingFileSystem final : public FileSystem {
  public:
   StoppingFileSystem(std::stop_source stop, int shards) : stop_(std::move(stop)), shards_left_(shards) {}
 
-  std::unique_ptr<PatchFile> create(const std::string& path) override { return real_->create(path); }
+  std::unique_ptr<PatchFile> create(const std::string& path, const std::string& shown) override {
+    return real_->create(path, shown);
+  }
   std::unique_ptr<PatchFile> open_patch(const std::string& path) override { return real_->open_patch(path); }
   std::unique_ptr<WritableFile> open_append(const std::string& path) override { return real_->open_append(path); }
   void create_directories(const std::string& path) override { real_->create_directories(path); }

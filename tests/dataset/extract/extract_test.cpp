@@ -321,7 +321,8 @@ TEST_CASE("a second extract into the same folder is refused while the first is a
   ShardFolder folder;
   fs::create_directories(folder.path("out/.shardkit"));
   const auto files = posix_file_system();
-  const auto held = files->create(folder.path("out/.shardkit/extract.lock"));
+  const std::string lock = folder.path("out/.shardkit/extract.lock");
+  const auto held = files->create(lock, lock);
   CHECK_THROWS_WITH_AS(extract_archive(folder, TarBuilder().file("k.jpg", "i").end()),
                        doctest::Contains("another extract"), Error);
 }

@@ -49,7 +49,7 @@ TEST_CASE("files without a manifest are compared with the checksum of their stor
   files.source.bytes_read = 0;
   const StageResult again = files.stage();
   CHECK(files.source.bytes_read == 0);
-  CHECK(again.verified == "store_checksum");
+  CHECK(again.verified == staging::Verified::store_checksum);
   CHECK(again.files_by_size == 0);
   CHECK(again.verified_at.value_or("").ends_with("Z"));
 }
@@ -70,7 +70,7 @@ TEST_CASE("one file without a checksum makes the set one that is verified by siz
   files.source.checksums.erase("small.bin");
   for (int i = 0; i < 2; ++i) {
     const StageResult result = files.stage();
-    CHECK(result.verified == "size");
+    CHECK(result.verified == staging::Verified::size);
     CHECK(result.files_by_size == 1);
     CHECK(result.verified_at);
   }
@@ -79,15 +79,15 @@ TEST_CASE("one file without a checksum makes the set one that is verified by siz
 TEST_CASE("an ETag counts as MD5 only when that is asked for, and then also for a copy that was staged by size") {
   Files files;
   files.source.versions = FakeSource::Versions::md5;
-  CHECK(files.stage().verified == "size");
+  CHECK(files.stage().verified == staging::Verified::size);
   files.options.validate = StageVerify::etag;
   const StageResult result = files.stage();
-  CHECK(result.verified == "store_checksum");
+  CHECK(result.verified == staging::Verified::store_checksum);
   CHECK(result.bytes_fetched == result.bytes);
   files.source.bytes_read = 0;
-  CHECK(files.stage().verified == "store_checksum");
+  CHECK(files.stage().verified == staging::Verified::store_checksum);
   files.options.validate = StageVerify::store;
-  CHECK(files.stage().verified == "store_checksum");
+  CHECK(files.stage().verified == staging::Verified::store_checksum);
   CHECK(files.source.bytes_read == 0);
 }
 
@@ -103,23 +103,23 @@ TEST_CASE("the marker of ranks that were verified by different means claims the 
     return read_staged_marker(read_file(files.dir.path("out/.shardkit/staged.json")), "").verified;
   };
   SUBCASE("size, then checksums") {
-    CHECK(stage_rank("0", false) == "size");
-    CHECK(stage_rank("1", true) == "size");
+    CHECK(stage_rank("0", false) == staging::Verified::size);
+    CHECK(stage_rank("1", true) == staging::Verified::size);
   }
   SUBCASE("checksums, then size") {
-    CHECK(stage_rank("0", true) == "store_checksum");
-    CHECK(stage_rank("1", false) == "size");
+    CHECK(stage_rank("0", true) == staging::Verified::store_checksum);
+    CHECK(stage_rank("1", false) == staging::Verified::size);
   }
   SUBCASE("checksums twice") {
-    CHECK(stage_rank("0", true) == "store_checksum");
-    CHECK(stage_rank("1", true) == "store_checksum");
+    CHECK(stage_rank("0", true) == staging::Verified::store_checksum);
+    CHECK(stage_rank("1", true) == staging::Verified::store_checksum);
   }
 }
 
 TEST_CASE("an ETag that is no MD5 vouches for nothing") {
   Files files;
   files.options.validate = StageVerify::etag;
-  CHECK(files.stage().verified == "size");
+  CHECK(files.stage().verified == staging::Verified::size);
 }
 
 TEST_CASE("a file without version is fetched in one stream and never continued") {
@@ -133,5 +133,5 @@ TEST_CASE("a file without version is fetched in one stream and never continued")
   const StageResult result = files.stage();
   CHECK(staged_content(files.dir.path("out")) == files.source.content);
   CHECK(files.source.whole_reads >= 1);
-  CHECK(result.verified == "size");
+  CHECK(result.verified == staging::Verified::size);
 }

@@ -66,7 +66,7 @@ TEST_CASE("a wrong byte makes one part be fetched again, not the shard") {
       source.flip("big.tar", byte, 1);
       const StageResult result = stage_with(source, dir.path("out"), limits);
       CHECK(read_file(dir.path("out/big.tar")) == source.content.at("big.tar"));
-      CHECK(result.verified == "checksum");
+      CHECK(result.verified == staging::Verified::checksum);
       CHECK(result.retries == 1);
       CHECK(source.bytes_read <= kBytes + kPartBytes + source.content.at("manifest.json").size());
     }

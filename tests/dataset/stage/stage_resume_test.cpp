@@ -74,7 +74,7 @@ TEST_CASE("a stage that broke inside a file goes on there") {
     const StageResult result = run(source, options);
     CHECK(result.bytes_reused == 3 * kPart);
     CHECK(source.bytes_read == 2 * kPart + 17 + 100);
-    CHECK(result.verified == "size");
+    CHECK(result.verified == staging::Verified::size);
   }
   SUBCASE("but not with bytes of another version of the file") {
     source.content["big.bin"][0] ^= 1;

@@ -69,7 +69,7 @@ TEST_CASE("files beside a manifest, and below it, are staged too, and updated") 
   CHECK(one.copy() == one.source.content);
   CHECK(result.files == one.source.content.size());
   CHECK(result.files_by_size == 3);
-  CHECK(result.verified == "size");  // of one shard nothing else is known
+  CHECK(result.verified == staging::Verified::size);  // of one shard nothing else is known
 
   one.source.content["classes.txt"] = "dog";
   one.stage();
@@ -100,7 +100,7 @@ TEST_CASE("a root of sets is staged by the manifest of each") {
   for (const auto& [name, bytes] : one.shards.content) one.source.content["val/" + name] = bytes;
   const StageResult result = one.stage({});
   CHECK(one.copy() == one.source.content);
-  CHECK(result.verified == "checksum");
+  CHECK(result.verified == staging::Verified::checksum);
   CHECK(result.files_by_size == 1);
   one.source.bytes_read = 0;
   CHECK(one.stage(StageRequest{}).bytes_fetched == 0);
@@ -168,7 +168,7 @@ TEST_CASE("named files that the manifest does not list are staged by their size"
   const StageResult result =
       one.stage({.names = Names{"later.tar", "shard-000001.tar"}, .manifest_name = "manifest.json"});
   CHECK(one.tars() == Names{"later.tar", "shard-000001.tar"});
-  CHECK(result.verified == "size");
+  CHECK(result.verified == staging::Verified::size);
 }
 
 TEST_CASE("a source that a convert or a stage has not finished is refused, except file by file") {
@@ -213,5 +213,5 @@ TEST_CASE("a source that does not say whether it has a manifest is a warning, no
   Source one;
   const StageResult result = one.stage({.names = Names{"shard-000001.tar"}, .manifest_problem = "answer 403"});
   CHECK(one.warnings == Names{"manifest_unknown"});
-  CHECK(result.verified == "size");
+  CHECK(result.verified == staging::Verified::size);
 }

@@ -28,7 +28,7 @@ TEST_CASE("stage copies shards, indexes and manifest and marks the folder") {
   CHECK(result.bytes_reused == 0);
   CHECK(result.retries == 0);
   CHECK_FALSE(result.resumed);
-  CHECK(result.verified == "checksum");
+  CHECK(result.verified == staging::Verified::checksum);
   CHECK(result.manifest_xxh3_128 == to_hex(xxh3_128(as_bytes(shards.content.at("manifest.json")))));
   CHECK(read_file(shards.dir.path("out/.shardkit/staged.json")).find(result.manifest_xxh3_128) != std::string::npos);
 }

@@ -1,4 +1,4 @@
-#include "staging/peer_source.hpp"
+#include "staging/peers.hpp"
 
 #include <algorithm>
 #include <random>
@@ -9,34 +9,29 @@
 
 namespace shardkit::staging {
 
-PeerSource::PeerSource(io::ObjectSource& source, std::vector<std::unique_ptr<io::ObjectSource>> peers, Context& ctx)
-    : source_(source), ctx_(ctx), seed_(std::random_device{}()) {
+Peers::Peers(std::vector<std::unique_ptr<io::ObjectSource>> peers, Context& ctx)
+    : ctx_(ctx), seed_(std::random_device{}()) {
   for (auto& peer : peers) peers_.push_back(std::make_unique<Peer>(std::move(peer)));
 }
 
-void PeerSource::offer(const std::vector<StageFile>& files) {
-  for (const StageFile& file : files) {
-    if (file.hash || file.indexed) compared_.insert(file.object.name);
-  }
-}
-
-io::Fetched PeerSource::fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length,
-                              const BodyWriter& write, const std::stop_token& stop) {
-  ByteRange left{offset, offset + length};
-  if (!peers_.empty() && compared_.contains(object.name) && !is_requested_again(object.name, left)) {
+io::Fetched Peers::fetch(io::ObjectSource& source, const StageFile& file, ByteRange range, const BodyWriter& write,
+                         const std::stop_token& stop) {
+  const io::ObjectInfo& object = file.object;
+  ByteRange left = range;
+  if (!peers_.empty() && (file.hash || file.indexed) && !is_requested_again(object.name, left)) {
     const std::uint64_t first = seed_ + xxh3_64(as_bytes(object.name));
     for (std::size_t i = 0; i < peers_.size() && !left.empty(); ++i) {
       Peer& peer = *peers_[(first + i) % peers_.size()];
       if (!peer.is_dropped) left.begin += take(peer, object, left, write, stop);
     }
-    if (left.empty() && length > 0) return io::Fetched::whole;
+    if (left.empty() && !range.empty()) return io::Fetched::whole;
   }
-  return source_.fetch(object, left.begin, left.size(), write, stop);
+  return source.fetch(object, left.begin, left.size(), write, stop);
 }
 
 /// The bytes that it passed on, from the first one on.
-std::uint64_t PeerSource::take(Peer& peer, const io::ObjectInfo& object, ByteRange range, const BodyWriter& write,
-                               const std::stop_token& stop) {
+std::uint64_t Peers::take(Peer& peer, const io::ObjectInfo& object, ByteRange range, const BodyWriter& write,
+                          const std::stop_token& stop) {
   std::uint64_t taken = 0;
   bool is_ours = false;  // the error
   const auto pass = [&](Bytes bytes) {
@@ -60,7 +55,7 @@ std::uint64_t PeerSource::take(Peer& peer, const io::ObjectInfo& object, ByteRan
 }
 
 /// Then the bytes were wrong: the peer that sent them is dropped.
-bool PeerSource::is_requested_again(const std::string& name, ByteRange range) {
+bool Peers::is_requested_again(const std::string& name, ByteRange range) {
   const std::scoped_lock lock(mutex_);
   const auto found = delivered_.find(name);
   if (found == delivered_.end()) return false;
@@ -71,7 +66,7 @@ bool PeerSource::is_requested_again(const std::string& name, ByteRange range) {
   return true;
 }
 
-void PeerSource::note(Peer& peer, const std::string& name, ByteRange range) {
+void Peers::note(Peer& peer, const std::string& name, ByteRange range) {
   peer.was_useful = true;
   bytes_ += range.size();
   const std::scoped_lock lock(mutex_);
@@ -80,12 +75,12 @@ void PeerSource::note(Peer& peer, const std::string& name, ByteRange range) {
   delivered.ranges.add(range);
 }
 
-void PeerSource::drop(Peer& peer, const std::string& reason) {
+void Peers::drop(Peer& peer, const std::string& reason) {
   if (peer.is_dropped.exchange(true)) return;
   ctx_.warn("peer_dropped", "--peer {} is no longer used: {}", peer.source->location(), reason);
 }
 
-void PeerSource::warn_of_useless() const {
+void Peers::warn_of_useless() const {
   for (const auto& peer : peers_) {
     if (peer->is_dropped || !peer->was_asked || peer->was_useful) continue;
     ctx_.warn("peer_useless", "--peer {} has none of the files: give the address of the folder with manifest.json",

@@ -1,4 +1,4 @@
-#include "staging/peer_source.hpp"
+#include "staging/peers.hpp"
 
 #include <functional>
 #include <string>
@@ -45,6 +45,9 @@ class OneFile final : public io::ObjectSource {
   std::string content_;
 };
 
+const staging::StageFile kListed{{"x", 10, {}}, Hash128{}, {}};
+const staging::StageFile kUnlisted{{"notes.txt", 10, "v1"}, {}, {}};
+
 struct Fixture {
   explicit Fixture(std::size_t count, const std::string& content = "0123456789") : store("store", content) {
     std::vector<std::unique_ptr<io::ObjectSource>> opened;
@@ -53,21 +56,20 @@ struct Fixture {
       peers.push_back(peer.get());
       opened.push_back(std::move(peer));
     }
-    source = std::make_unique<staging::PeerSource>(store, std::move(opened), ctx);
-    source->offer({{{"x", content.size(), {}}, Hash128{}, {}}, {{"notes.txt", content.size(), "v1"}, {}, {}}});
+    copies = std::make_unique<staging::Peers>(std::move(opened), ctx);
   }
 
-  std::string fetch(std::uint64_t offset, std::uint64_t length, const std::string& name = "x") {
+  std::string fetch(std::uint64_t offset, std::uint64_t length, const staging::StageFile& file = kListed) {
     std::string got;
     const auto write = [&](Bytes bytes) { got += as_text(bytes); };
-    CHECK(source->fetch({name, 10, "v1"}, offset, length, write, {}) == io::Fetched::whole);
+    CHECK(copies->fetch(store, file, {offset, offset + length}, write, {}) == io::Fetched::whole);
     return got;
   }
 
   Context ctx;
   OneFile store;
   std::vector<OneFile*> peers;
-  std::unique_ptr<staging::PeerSource> source;
+  std::unique_ptr<staging::Peers> copies;
 };
 
 io::Fetched refuse() { throw Error(ErrorCode::network, "connection refused"); }
@@ -78,20 +80,20 @@ TEST_CASE("bytes come from a peer, and none from the source") {
   Fixture fixture(2);
   CHECK(fixture.fetch(2, 5) == "23456");
   CHECK(fixture.store.requests == 0);
-  CHECK(fixture.source->bytes() == 5);
+  CHECK(fixture.copies->bytes() == 5);
   CHECK(fixture.ctx.warnings().empty());
 }
 
 TEST_CASE("files that are not compared with a checksum come from the source") {
   Fixture fixture(1);
-  CHECK(fixture.fetch(0, 10, "notes.txt") == "0123456789");
+  CHECK(fixture.fetch(0, 10, kUnlisted) == "0123456789");
   CHECK(fixture.peers[0]->requests == 0);
 }
 
 TEST_CASE("without peers everything comes from the source") {
   Fixture fixture(0);
   CHECK(fixture.fetch(0, 10) == "0123456789");
-  CHECK(fixture.source->bytes() == 0);
+  CHECK(fixture.copies->bytes() == 0);
 }
 
 TEST_CASE("the next peer, then the source, goes on where a peer stopped") {
@@ -134,19 +136,19 @@ TEST_CASE("bytes that are requested again come from the source, and their peer i
 
 TEST_CASE("a peer without any of the files is named at the end, one that was never asked is not") {
   Fixture fixture(1);
-  fixture.source->warn_of_useless();
+  fixture.copies->warn_of_useless();
   CHECK(fixture.ctx.warnings().empty());
   fixture.peers[0]->most = 0;
   fixture.fetch(0, 4);
   fixture.fetch(4, 4);
   CHECK(fixture.peers[0]->requests == 2);
-  fixture.source->warn_of_useless();
+  fixture.copies->warn_of_useless();
   CHECK(fixture.ctx.warnings().at(0).code == "peer_useless");
 }
 
 TEST_CASE("errors of the receiver end the fetch, and are not blamed on the peer") {
   Fixture fixture(1);
   const auto full = [](Bytes) { throw Error(ErrorCode::no_space, "disk full"); };
-  CHECK_THROWS_AS(fixture.source->fetch({"x", 10, {}}, 0, 10, full, {}), Error);
+  CHECK_THROWS_AS(fixture.copies->fetch(fixture.store, kListed, {0, 10}, full, {}), Error);
   CHECK(fixture.ctx.warnings().empty());
 }
