@@ -428,7 +428,7 @@ StageResult stage(const StageOptions& options, Context& ctx) {
   };
   ctx.progress().start("look up the source");
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
-  const bool remote = set.source->location().find("://") != std::string::npos;
+  const bool remote = catalog::is_address(set.source->location());
   staging::CopyLimits limits = copy_limits(options, remote);
   limits.throttled = [&] { return throttled.exchange(false); };
   const auto files = io::posix_file_system();
