@@ -14,6 +14,10 @@
 namespace shardkit::formats {
 namespace {
 
+// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples are
+// in tars.
+constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
+constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
 constexpr std::uint64_t kTailBytes = 256;  // contains the closing line
 
 /// The extension, a colon and the state.
@@ -66,6 +70,15 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+struct HeadFlag {
+  std::string_view line;
+  bool PlanHead::*flag;
+};
+constexpr HeadFlag kHeadFlags[] = {{"listed", &PlanHead::listed},
+                                   {"paths", &PlanHead::paths},
+                                   {"grouped", &PlanHead::grouped},
+                                   {"objects", &PlanHead::objects}};
+
 }  // namespace
 
 PlanReader::PlanReader(ByteSource& source, std::string name) : source_(source), name_(std::move(name)) {
@@ -105,14 +118,10 @@ void PlanReader::read_head() {
     } else if (columns[0] == "skip" && columns.size() == 3) {
       IndexSkip& skip = head_.skipped.emplace_back();
       ok = unescape(columns[1], skip.path) && unescape(columns[2], skip.reason);
-    } else if (columns[0] == "listed" && columns.size() == 1) {
-      ok = head_.listed = true;
-    } else if (columns[0] == "paths" && columns.size() == 1) {
-      ok = head_.paths = true;
-    } else if (columns[0] == "objects" && columns.size() == 1) {
-      ok = head_.objects = true;
-    } else if (columns[0] == "grouped" && columns.size() == 1) {
-      ok = head_.grouped = true;
+    } else if (columns.size() == 1) {
+      const auto found = std::ranges::find(kHeadFlags, line, &HeadFlag::line);
+      ok = found != std::end(kHeadFlags);
+      if (ok) head_.*found->flag = true;
     } else if (columns[0] == "start" && columns.size() == 4) {
       PlanStart& start = head_.start.emplace();
       ok = parse_number(columns[1], start.shards) && parse_hex(columns[2], start.plan) &&
@@ -184,34 +193,22 @@ void PlanReader::check_lines(std::size_t shard) const {
     damaged(shards_[shard].offset, "the lines of a shard have changed since they were written");
 }
 
-std::uint64_t PlanReader::samples() const {
-  std::uint64_t sum = 0;
-  for (const PlanShard& shard : shards_) sum += shard.samples;
-  return sum;
-}
-
-std::uint64_t PlanReader::bytes() const {
-  std::uint64_t sum = 0;
-  for (const PlanShard& shard : shards_) sum += shard.bytes;
-  return sum;
-}
-
 void PlanReader::check_bytes() const {
   for (std::size_t shard = 0; shard < shards_.size(); ++shard) check_lines(shard);
 }
 
 std::string PlanReader::shard_name(std::size_t shard) const {
-  return fmt::format("{}-{:06}.tar", head_.name, first_shard() + shard);
+  return formats::shard_name(head_.name, first_shard() + shard);
 }
 
-PlanReader::ShardLines::ShardLines(const PlanReader& plan, std::size_t shard)
+PlanReader::ShardReader::ShardReader(const PlanReader& plan, std::size_t shard)
     : plan_(&plan),
       lines_(plan.source_, plan.shards_.at(shard).offset, plan.table_offset_),
       left_(plan.shards_.at(shard).samples) {
   plan.check_lines(shard);
 }
 
-bool PlanReader::ShardLines::next() {
+bool PlanReader::ShardReader::next_line() {
   if (left_ == 0) return false;
   std::string_view line;
   if (!lines_.next(line)) plan_->damaged(lines_.next_offset(), "it is incomplete");
@@ -220,11 +217,17 @@ bool PlanReader::ShardLines::next() {
   return true;
 }
 
-void PlanReader::ShardLines::unreadable() const { plan_->damaged(lines_.line_offset(), "the line is not readable"); }
+void PlanReader::ShardReader::unreadable() const { plan_->damaged(lines_.line_offset(), "the line is not readable"); }
 
 bool PlanReader::ShardReader::next(PlannedSample& sample) {
-  if (!lines_.next()) return false;
-  if (!parse_sample(lines_.columns(), plan_->head_, sample)) lines_.unreadable();
+  if (!next_line()) return false;
+  if (!parse_sample(columns_, plan_->head_, sample)) unreadable();
+  return true;
+}
+
+bool PlanReader::ShardReader::next(MovedSample& sample) {
+  if (!next_line()) return false;
+  if (!parse_moved_sample(columns_, sample) || sample.input >= plan_->head_.inputs.size()) unreadable();
   return true;
 }
 
@@ -241,11 +244,17 @@ bool parse_state(std::string_view text, FileState& state) {
                                    : parse_number(parts[1], state.mtime_ns);
 }
 
-std::string plan_name(std::uint64_t number) { return number == 0 ? "plan" : fmt::format("plan-{}", number); }
+std::string plan_path(std::uint64_t number) {
+  return fmt::format("{}/plan{}", kStateFolder, number == 0 ? "" : fmt::format("-{}", number));
+}
+
+std::string shard_name(std::string_view prefix, std::uint64_t number) {
+  return fmt::format("{}-{:06}.tar", prefix, number);
+}
 
 std::optional<std::uint64_t> shard_number(std::string_view prefix, std::string_view name) {
   const std::size_t begin = prefix.size() + 1;
-  const std::size_t end = name.find(".tar", begin);
+  const std::size_t end = name.find('.', begin);
   std::uint64_t number = 0;
   if (!name.starts_with(prefix) || !name.substr(prefix.size()).starts_with('-') || end == std::string_view::npos)
     return std::nullopt;
@@ -280,57 +289,76 @@ std::string sample_key(const PlanHead& head, const PlannedSample& sample) {
   return image_key(name, path, sample.mark, longest);
 }
 
-std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits) {
+std::string sample_line(const PlanHead& head, const PlannedSample& sample, bool states) {
+  std::string line = fmt::format("+\t{}\t{}\t", sample.class_index ? fmt::to_string(*sample.class_index) : "-",
+                                 static_cast<unsigned>(sample.mark));
+  append_escaped(line, sample.stem);
+  if (head.grouped) line += '\t' + to_hex(sample.group);
+  const auto add_file = [&](const PlannedFile& file) {
+    line += '\t';
+    append_escaped(line, file.extension);
+    line += ':';
+    if (states) {
+      append_state(line, file);
+    } else {
+      line += fmt::to_string(file.size);
+    }
+    if (file.path.empty()) return;
+    line += "\t=";
+    append_escaped(line, file.path);
+  };
+  add_file(sample.image);
+  for (const PlannedFile& file : sample.sidecars) add_file(file);
+  if (sample.json.empty()) return line;
+  line += '\t';
+  append_escaped(line, sample.json);
+  return line;
+}
+
+std::uint64_t sample_tar_bytes(const PlanHead& head, const PlannedSample& sample) {
   std::uint64_t bytes = tar_member_bytes(sample.image.size);
-  if (label_digits > 0) bytes += tar_member_bytes(label_digits);
+  if (sample.class_index) bytes += tar_member_bytes(label_text(head.classes.at(*sample.class_index).label).size());
   if (!sample.json.empty()) bytes += tar_member_bytes(sample.json.size());
   for (const PlannedFile& file : sample.sidecars) bytes += tar_member_bytes(file.size);
   return bytes;
-}
-
-std::vector<std::size_t> label_digits(const PlanHead& head) {
-  std::vector<std::size_t> digits;
-  for (const ManifestClass& item : head.classes) digits.push_back(label_text(item.label).size());
-  return digits;
 }
 
 std::string_view planned_value(std::string_view name, std::string_view value) {
   return name == "on_bad" && value == "skip" ? "fail" : value;
 }
 
-PlanWriter::PlanWriter(ByteSink& sink, const PlanHead& head)
-    : sink_(sink), label_digits_(label_digits(head)), grouped_(head.grouped) {
-  const std::string_view magic = head.inputs.empty() ? kPlanMagic : kReshardMagic;
+PlanWriter::PlanWriter(ByteSink& sink, PlanHead head) : sink_(sink), head_(std::move(head)) {
+  const std::string_view magic = head_.inputs.empty() ? kPlanMagic : kReshardMagic;
   put(magic);
   identify(magic);
-  std::string text = fmt::format("\nname\t{}\n", escaped(head.name));
-  if (head.listed) text += "listed\n";
-  if (head.paths) text += "paths\n";
-  if (head.grouped) text += "grouped\n";
-  if (head.start) {
-    text += fmt::format("start\t{}\t{}\t{}\n", head.start->shards, to_hex(head.start->plan), head.start->readmitted);
+  std::string text = fmt::format("\nname\t{}\n", escaped(head_.name));
+  if (head_.listed) text += "listed\n";
+  if (head_.paths) text += "paths\n";
+  if (head_.grouped) text += "grouped\n";
+  if (head_.start) {
+    text += fmt::format("start\t{}\t{}\t{}\n", head_.start->shards, to_hex(head_.start->plan), head_.start->readmitted);
   }
   put(text);
   identify(text);
-  if (head.objects) put("objects\n");  // a store and a copy of it on disk have the same plan
-  for (const auto& [name, value] : head.options) {
+  if (head_.objects) put("objects\n");  // a store and a copy of it on disk have the same plan
+  for (const auto& [name, value] : head_.options) {
     const auto line = [&](std::string_view shown) { return fmt::format("option\t{}\t{}\n", name, escaped(shown)); };
     put(line(value));
     identify(line(planned_value(name, value)));
   }
   text.clear();
-  for (const ManifestClass& item : head.classes) {
+  for (const ManifestClass& item : head_.classes) {
     text += fmt::format("class\t{}\t{}\t{}\n", item.label, escaped(item.name), item.samples);
   }
-  for (const IndexSkip& skip : head.skipped) {
+  for (const IndexSkip& skip : head_.skipped) {
     text += fmt::format("skip\t{}\t{}\n", escaped(skip.path), escaped(skip.reason));
   }
   put(text);
   identify(text);
-  for (const PlanInput& input : head.inputs) {
+  for (const PlanInput& input : head_.inputs) {
     put(fmt::format("input\t{}\t{}\t{}\n", escaped(input.name), input.bytes, input.mtime_ns));
   }
-  if (head.parts) put(fmt::format("parts\t{}\n", *head.parts));
+  if (head_.parts) put(fmt::format("parts\t{}\n", *head_.parts));
   put("samples\n");
   identify("samples\n");
   head_checksum_ = block_.digest();
@@ -357,34 +385,11 @@ void PlanWriter::begin_shard() {
 }
 
 void PlanWriter::add(const PlannedSample& sample) {
-  line_ = fmt::format("+\t{}\t{}\t", sample.class_index ? fmt::to_string(*sample.class_index) : "-",
-                      static_cast<unsigned>(sample.mark));
-  append_escaped(line_, sample.stem);
-  if (grouped_) line_ += '\t' + to_hex(sample.group);
-  identity_text_ = line_;
-  const auto add_file = [&](const PlannedFile& file) {
-    std::string column = "\t";
-    append_escaped(column, file.extension);
-    column += ':';
-    identity_text_ += column + fmt::to_string(file.size);
-    line_ += column;
-    append_state(line_, file);
-    if (file.path.empty()) return;
-    column = "\t=";
-    append_escaped(column, file.path);
-    identity_text_ += column;
-    line_ += column;
-  };
-  add_file(sample.image);
-  for (const PlannedFile& file : sample.sidecars) add_file(file);
-  if (!sample.json.empty()) {
-    std::string column = "\t";
-    append_escaped(column, sample.json);
-    identity_text_ += column;
-    line_ += column;
-  }
-  add_line(line_, identity_text_,
-           sample_tar_bytes(sample, sample.class_index ? label_digits_.at(*sample.class_index) : 0));
+  add_line(sample_line(head_, sample, true), sample_line(head_, sample, false), sample_tar_bytes(head_, sample));
+}
+
+void PlanWriter::add(const MovedSample& sample) {
+  add_line(moved_sample_line(sample), moved_sample_line(sample, false), moved_sample_tar_bytes(sample));
 }
 
 void PlanWriter::add_line(std::string_view line, std::string_view identity, std::uint64_t tar_bytes) {
@@ -413,7 +418,7 @@ bool is_append_unfinished(const std::string& plan_hash, std::uint64_t last, cons
   const auto is_of_manifest = [&](std::uint64_t number) -> std::optional<bool> {
     try {
       const std::unique_ptr<ByteSource> file = open(number);
-      return to_hex(PlanReader(*file, plan_name(number)).hash()) == plan_hash;
+      return to_hex(PlanReader(*file, plan_path(number)).hash()) == plan_hash;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::corrupt) throw;
       return std::nullopt;

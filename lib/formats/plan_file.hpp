@@ -20,11 +20,6 @@
 /// lines, so that a part reads and checks only its shards, and only one line is in memory.
 namespace shardkit::formats {
 
-/// First lines: of a plan of convert, whose samples are files or objects of a store, and of a reshard, whose samples
-/// are in tars.
-inline constexpr std::string_view kPlanMagic = "shardkit-plan\t1";
-inline constexpr std::string_view kReshardMagic = "shardkit-reshard\t1";
-
 /// How a source file is recognized: by size and modification time, or in a store by its version.
 struct FileState {
   std::uint64_t size = 0;                   ///< bytes
@@ -104,10 +99,11 @@ std::string_view planned_value(std::string_view name, std::string_view value);
 /// Writes a plan. Call begin_shard() before the samples of each shard.
 class PlanWriter {
  public:
-  PlanWriter(ByteSink& sink, const PlanHead& head);
+  PlanWriter(ByteSink& sink, PlanHead head);
 
   void begin_shard();
   void add(const PlannedSample& sample);
+  void add(const MovedSample& sample);
   /// Adds a sample as a line without its newline. `identity` is the part that the plan's hash covers, `tar_bytes` its
   /// size in its shard.
   void add_line(std::string_view line, std::string_view identity, std::uint64_t tar_bytes);
@@ -120,23 +116,19 @@ class PlanWriter {
  private:
   void put(std::string_view text);
   void identify(std::string_view text);
-
-  ByteSink& sink_;
   void end_block();
 
+  ByteSink& sink_;
+  const PlanHead head_;
   Xxh3Stream identity_;
   Xxh3Stream block_;  ///< of the head, then of the lines of the current shard, then of the table
   Hash128 head_checksum_;
   std::vector<PlanShard> shards_;
-  std::vector<std::size_t> label_digits_;
-  const bool grouped_;
   std::uint64_t offset_ = 0;
-  std::string line_;
-  std::string identity_text_;
 };
 
 /// Reads a plan through a ByteSource that outlives it. The constructor compares head and table with their checksums, a
-/// ShardLines the lines of its shard. Both throw Error{corrupt, unsupported}.
+/// ShardReader the lines of its shard. Both throw Error{corrupt, unsupported}.
 class PlanReader {
  public:
   PlanReader(ByteSource& source, std::string name);
@@ -144,8 +136,6 @@ class PlanReader {
   const PlanHead& head() const { return head_; }
   const std::vector<PlanShard>& shards() const { return shards_; }
   const Hash128& hash() const { return hash_; }
-  std::uint64_t samples() const;
-  std::uint64_t bytes() const;
   /// Reads the whole file and throws Error{corrupt} if its bytes differ from those written.
   void check_bytes() const;
   /// Whether both were written with the same bytes, by the checksums at their ends.
@@ -155,33 +145,23 @@ class PlanReader {
   /// "<prefix>-000007.tar"; `shard` counts from 0 within the plan.
   std::string shard_name(std::size_t shard) const;
 
-  /// The lines of one shard's samples in order, as columns. One thread at a time.
-  class ShardLines {
+  /// The samples of one shard, in order. One thread at a time.
+  class ShardReader {
    public:
-    ShardLines(const PlanReader& plan, std::size_t shard);
-    /// The next line's columns, valid until the next call; false after the last one.
-    bool next();
-    const std::vector<std::string_view>& columns() const { return columns_; }
-    /// Throws Error{corrupt} for columns that are not a sample.
-    [[noreturn]] void unreadable() const;
+    ShardReader(const PlanReader& plan, std::size_t shard);
+    /// Of a convert's plan, or of a reshard's; false after the last sample.
+    bool next(PlannedSample& sample);
+    bool next(MovedSample& sample);
 
    private:
+    /// Reads the next line into `columns_`.
+    bool next_line();
+    [[noreturn]] void unreadable() const;
+
     const PlanReader* plan_;
     LineReader lines_;
     std::uint64_t left_;
     std::vector<std::string_view> columns_;
-  };
-
-  /// The samples of one shard of a convert, in order. One thread at a time.
-  class ShardReader {
-   public:
-    ShardReader(const PlanReader& plan, std::size_t shard) : plan_(&plan), lines_(plan, shard) {}
-    /// False after the last sample.
-    bool next(PlannedSample& sample);
-
-   private:
-    const PlanReader* plan_;
-    ShardLines lines_;
   };
   ShardReader read_shard(std::size_t shard) const { return ShardReader(*this, shard); }
 
@@ -203,11 +183,15 @@ class PlanReader {
   Hash128 end_;  ///< of the table, which has the checksums of everything before it
 };
 
-/// The name of a plan in .shardkit: "plan", and of the ones that --append added behind it "plan-1", "plan-2" and so on.
-std::string plan_name(std::uint64_t number);
+/// The path of a plan, relative to the folder of its shards: ".shardkit/plan", and of the ones that --append added
+/// behind it ".shardkit/plan-1", ".shardkit/plan-2" and so on.
+std::string plan_path(std::uint64_t number);
 
-/// The number in the name of a shard, or of a file named after it: 7 for "<prefix>-000007.tar" and
-/// "<prefix>-000007.tar.bad". Empty for other names.
+/// "<prefix>-000007.tar".
+std::string shard_name(std::string_view prefix, std::uint64_t number);
+
+/// The number in the name of a shard, or of a file named after it: 7 for "<prefix>-000007.tar", "<prefix>-000007.idx"
+/// and "<prefix>-000007.tar.bad". Empty for other names.
 std::optional<std::uint64_t> shard_number(std::string_view prefix, std::string_view name);
 
 /// True for a file that could not be read when the plan was made.
@@ -225,14 +209,14 @@ std::string image_path(const PlanHead& head, const PlannedSample& sample);
 /// The key of the sample.
 std::string sample_key(const PlanHead& head, const PlannedSample& sample);
 
-/// Size of the sample in its shard: image, side-cars, .json and label, each with header and padding. `label_digits`:
-/// bytes of the .cls member, 0 if there is none.
-std::uint64_t sample_tar_bytes(const PlannedSample& sample, std::size_t label_digits);
+/// The line of the sample, without its newline. Without `states` only the size of each file: the part that the plan's
+/// hash covers.
+std::string sample_line(const PlanHead& head, const PlannedSample& sample, bool states);
 
-/// Bytes of the .cls member of samples of each class.
-std::vector<std::size_t> label_digits(const PlanHead& head);
+/// Size of the sample in its shard: image, side-cars, .json and label, each with header and padding.
+std::uint64_t sample_tar_bytes(const PlanHead& head, const PlannedSample& sample);
 
-/// Opens plan_name(number) of a folder.
+/// Opens plan_path(number) of a folder.
 using OpenPlan = std::function<std::unique_ptr<ByteSource>(std::uint64_t number)>;
 
 /// Whether the last plan of a folder, number `last`, is that of an --append that has not finished: then the manifest is

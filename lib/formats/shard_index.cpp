@@ -97,11 +97,13 @@ void append_names(std::string& line, const IndexSample& sample) {
   append_escaped(line, sample.path);
 }
 
-void append_member(std::string& line, const IndexMember& member) {
+/// Without `position` only its size, instead of offset, size and checksum.
+void append_member(std::string& line, const IndexMember& member, bool position = true) {
   line += '\t';
   append_escaped(line, member.extension);
-  fmt::format_to(std::back_inserter(line), ":{}:{}:", member.offset, member.size);
-  line += member.xxh3 ? to_hex(*member.xxh3) : "-";
+  if (position) fmt::format_to(std::back_inserter(line), ":{}", member.offset);
+  fmt::format_to(std::back_inserter(line), ":{}", member.size);
+  if (position) line += member.xxh3 ? ":" + to_hex(*member.xxh3) : ":-";
   if (member.path.empty()) return;
   line += ':';
   append_escaped(line, member.path);
@@ -274,25 +276,11 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
 
 std::string shard_index_path(std::string_view shard) { return fmt::format(".shardkit/{}.index", shard); }
 
-std::string moved_sample_line(const MovedSample& sample) {
-  std::string line = fmt::format("=\t{}\t", sample.input);
-  if (sample.source_key != sample.key) append_escaped(line, sample.source_key);
+std::string moved_sample_line(const MovedSample& sample, bool positions) {
+  std::string line = positions ? fmt::format("=\t{}\t", sample.input) : "=";
+  if (positions && sample.source_key != sample.key) append_escaped(line, sample.source_key);
   append_names(line, sample);
-  for (const IndexMember& member : sample.members) append_member(line, member);
-  return line;
-}
-
-std::string moved_sample_identity(const MovedSample& sample) {
-  std::string line = "=";
-  append_names(line, sample);
-  for (const IndexMember& member : sample.members) {
-    line += '\t';
-    append_escaped(line, member.extension);
-    line += fmt::format(":{}", member.size);
-    if (member.path.empty()) continue;
-    line += ':';
-    append_escaped(line, member.path);
-  }
+  for (const IndexMember& member : sample.members) append_member(line, member, positions);
   return line;
 }
 

@@ -116,11 +116,9 @@ struct MovedSample : IndexSample {
   bool operator==(const MovedSample&) const = default;
 };
 
-/// The sample's line, without newline.
-std::string moved_sample_line(const MovedSample& sample);
-
-/// The part of the sample that the plan's hash covers: everything except its position in the inputs.
-std::string moved_sample_identity(const MovedSample& sample);
+/// The sample's line, without newline. Without `positions`: the part that the plan's hash covers, which is everything
+/// except the sample's position in the inputs.
+std::string moved_sample_line(const MovedSample& sample, bool positions = true);
 
 /// Reads the columns of a line; false if they are invalid. `sample` is overwritten.
 bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSample& sample);

@@ -122,9 +122,9 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
 constexpr std::uint64_t kMostPlans = 1000;
 
 /// The number of the last plan in `folder`, as far as the source says what exists.
-std::uint64_t last_plan(io::ObjectSource& source, const std::string& state) try {
+std::uint64_t last_plan(io::ObjectSource& source, const std::string& folder) try {
   std::uint64_t last = 0;
-  while (last < kMostPlans && source.find(state + formats::plan_name(last + 1))) ++last;
+  while (last < kMostPlans && source.find(folder + formats::plan_path(last + 1))) ++last;
   return last;
 } catch (const Error& error) {
   if (error.code() == ErrorCode::cancelled) throw;
@@ -134,15 +134,14 @@ std::uint64_t last_plan(io::ObjectSource& source, const std::string& state) try 
 /// The manifest would be that of the set before the --append, and the tars beside it those of both.
 void refuse_unfinished_append(io::ObjectSource& source, const std::string& folder, const std::string& plan_hash,
                               const std::stop_token& stop) {
-  const std::string state = folder + formats::kStateFolder + "/";
   const auto open = [&](std::uint64_t number) -> std::unique_ptr<ByteSource> {
-    const std::string name = state + formats::plan_name(number);
+    const std::string name = folder + formats::plan_path(number);
     const auto object = source.find(name);
     if (!object) throw missing_error(source, name);
     return std::make_unique<io::ObjectReader>(std::shared_ptr<io::ObjectSource>(std::shared_ptr<void>(), &source),
                                               *object, stop);
   };
-  if (!formats::is_append_unfinished(plan_hash, last_plan(source, state), open)) return;
+  if (!formats::is_append_unfinished(plan_hash, last_plan(source, folder), open)) return;
   const std::string path = folder.empty() ? source.location() : source.address_of(folder);
   throw Error(ErrorCode::conflict, At{path},
               "a convert --append into '{}' has not finished: run it again, with --discard if its source has changed; "

@@ -35,9 +35,9 @@ TEST_CASE("the identity is what is written, not where it came from") {
   elsewhere.source_key = "other";
   elsewhere.members[1].offset = 7;
   elsewhere.members[1].xxh3.reset();
-  CHECK(moved_sample_identity(elsewhere) == moved_sample_identity(kSample));
+  CHECK(moved_sample_line(elsewhere, false) == moved_sample_line(kSample, false));
   elsewhere.members[1].size = 99;
-  CHECK(moved_sample_identity(elsewhere) != moved_sample_identity(kSample));
+  CHECK(moved_sample_line(elsewhere, false) != moved_sample_line(kSample, false));
 }
 
 TEST_CASE("the size is that of headers, contents and padding") { CHECK(moved_sample_tar_bytes(kSample) == 4 * 512); }

@@ -1,14 +1,43 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
-#include "dataset/bucket/upload_record.hpp"
+#include "core/hash.hpp"
 #include "io/object_writer.hpp"
 
+/// Uploads that a process without a disk can continue, because their records are at the store until they have finished.
 namespace shardkit::dataset {
+
+/// An upload into a folder: the object formats::kUploadRecord there.
+struct UploadRecord {
+  std::string set;  ///< the hash of the manifest; empty for files without one
+};
+std::string to_text(const UploadRecord& record);
+/// Empty for a text that is not a record.
+std::optional<UploadRecord> read_upload_record(std::string_view text);
+
+/// An object that is written in parts.
+struct PartsRecord {
+  std::string upload_id;
+  std::uint64_t bytes = 0;
+  std::uint64_t part_bytes = 0;
+  ChecksumKind checksum = ChecksumKind::md5;  ///< of each part
+
+  /// Whether an upload of the same shape can continue it.
+  bool fits(const PartsRecord& other) const {
+    return bytes == other.bytes && part_bytes == other.part_bytes && checksum == other.checksum;
+  }
+};
+/// The name of the record for an object.
+std::string parts_record_name(const std::string& object);
+std::string to_text(const PartsRecord& record);
+/// Empty for a text that is not a record.
+std::optional<PartsRecord> read_parts_record(std::string_view text);
 
 inline constexpr std::uint64_t kMostParts = 10'000;  ///< of an object of S3
 
@@ -24,21 +53,11 @@ std::string record_text(io::ObjectStore& store, const io::ObjectInfo& record, co
 /// False if the store denies it.
 bool remove_record(io::ObjectStore& store, const std::string& name, const std::stop_token& stop);
 
-/// An object that is written in parts. Its record is at the store until somebody removes it, so that a process without
-/// a disk can continue inside the object. Thread-safe, as io::ObjectWriter is.
-class ObjectUpload {
- public:
-  /// Continues the upload of `earlier` if it has the shape of `wanted` and parts; gives up any other, and begins one.
-  /// The id of `wanted` is ignored. `store` outlives it.
-  ObjectUpload(io::ObjectStore& store, const std::string& name, const io::StoreChecks& checks, PartsRecord wanted,
-               const std::optional<PartsRecord>& earlier, const std::stop_token& stop);
-
-  io::ObjectWriter& writer() { return *writer_; }
-  std::uint64_t part_bytes() const { return part_bytes_; }
-
- private:
-  std::optional<io::ObjectWriter> writer_;
-  std::uint64_t part_bytes_;
-};
+/// The writer of an object in parts. Continues the upload of `earlier` if it has the shape of `wanted` and parts; gives
+/// up any other, and begins one. Its record is at the store until somebody removes it. The id of `wanted` is ignored.
+/// `store` outlives the writer.
+std::unique_ptr<io::ObjectWriter> open_upload(io::ObjectStore& store, const std::string& name,
+                                              const io::StoreChecks& checks, PartsRecord wanted,
+                                              const std::optional<PartsRecord>& earlier, const std::stop_token& stop);
 
 }  // namespace shardkit::dataset

@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "core/prng.hpp"
-#include "dataset/bucket/object_upload.hpp"
 #include "formats/manifest.hpp"
 #include "io/file_system.hpp"
 #include "io/temporary_folder.hpp"
@@ -74,11 +73,11 @@ class StoreFiles::FullPart {
 };
 
 /// A file that has no object yet. Of a large one each byte is written once.
-class StoreFiles::StoreFile {
+class StoreFiles::StoreFile final : public io::OutputFile {
  public:
   StoreFile(StoreFiles& files, std::string name) : files_(files), name_(std::move(name)) {}
 
-  void write_at(std::uint64_t offset, Bytes bytes) {
+  void write_at(std::uint64_t offset, Bytes bytes) override {
     if (part_bytes_ == 0) return spool().write_at(offset, bytes);
     while (!bytes.empty()) {
       const std::uint64_t index = offset / part_bytes_;
@@ -90,21 +89,25 @@ class StoreFiles::StoreFile {
     }
   }
 
-  void resize(std::uint64_t size) {
+  void resize(std::uint64_t size) override {
     if (part_bytes_ == 0) return spool().resize(size);
     size_ = size;
     if (upload_ && !parts_.empty()) send(parts_.extract(parts_.begin()));
   }
 
   /// From now on it is sent in parts.
-  void reserve(std::uint64_t size) {
+  void reserve(std::uint64_t size) override {
     reserved_ = size;
     part_bytes_ = std::max(files_.memory_.part_bytes, least_part_bytes(size));
   }
 
+  bool bypass_cache() override { return true; }
+  void sync() override {}
+  void write_back(std::uint64_t /*offset*/, std::uint64_t /*length*/) override {}
+
   bool is_large() const { return part_bytes_ > 0; }
   /// After resize(); null for a file that is not in parts.
-  io::ObjectWriter* writer() { return upload_ ? &upload_->writer() : nullptr; }
+  io::ObjectWriter* writer() { return upload_.get(); }
   std::uint64_t size() { return is_large() ? size_ : spool().file().size(); }
 
   /// Calls `use` with all of its bytes, if it is not in parts.
@@ -154,10 +157,10 @@ class StoreFiles::StoreFile {
     const std::scoped_lock lock(upload_mutex_);
     if (!upload_) {
       const io::StoreChecks& checks = files_.checks();
-      upload_.emplace(*files_.store_, name_, checks, PartsRecord{"", reserved_, part_bytes_, checks.part},
-                      files_.earlier_record(name_), files_.stop_);
+      upload_ = open_upload(*files_.store_, name_, checks, {"", reserved_, part_bytes_, checks.part},
+                            files_.earlier_record(name_), files_.stop_);
     }
-    return upload_->writer();
+    return *upload_;
   }
 
   StoreFiles& files_;
@@ -169,23 +172,7 @@ class StoreFiles::StoreFile {
   std::unique_ptr<io::PatchFile> spool_;
   std::map<std::uint64_t, Part> parts_;  ///< by index; not full
   std::mutex upload_mutex_;
-  std::optional<ObjectUpload> upload_;
-};
-
-/// The handle of a writer.
-class StoreFiles::OpenFile final : public io::OutputFile {
- public:
-  explicit OpenFile(std::shared_ptr<StoreFile> file) : file_(std::move(file)) {}
-
-  void write_at(std::uint64_t offset, Bytes bytes) override { file_->write_at(offset, bytes); }
-  void resize(std::uint64_t size) override { file_->resize(size); }
-  void reserve(std::uint64_t size) override { file_->reserve(size); }
-  bool bypass_cache() override { return true; }
-  void sync() override {}
-  void write_back(std::uint64_t /*offset*/, std::uint64_t /*length*/) override {}
-
- private:
-  const std::shared_ptr<StoreFile> file_;
+  std::unique_ptr<io::ObjectWriter> upload_;
 };
 
 StoreFiles::StoreFiles(std::shared_ptr<io::ObjectStore> store, std::stop_token stop, StoreMemory memory)
@@ -205,9 +192,9 @@ io::Unpublished StoreFiles::create_for(const std::string& path) {
   require_key_fits(*store_, parts_record_name(name));
   const std::scoped_lock lock(mutex_);
   std::string temp = fmt::format("{}.{}", path, ++created_);
-  auto file = std::make_shared<StoreFile>(*this, name);
-  unpublished_.emplace(temp, file);
-  return {std::move(temp), std::make_unique<OpenFile>(std::move(file))};
+  auto file = std::make_unique<StoreFile>(*this, name);
+  unpublished_.emplace(temp, file.get());
+  return {std::move(temp), std::move(file)};
 }
 
 void StoreFiles::create_directories(const std::string& /*path*/) {
@@ -265,8 +252,8 @@ std::optional<io::ObjectInfo> StoreFiles::find(const std::string& name) {
 }
 
 void StoreFiles::rename(const std::string& from, const std::string& to) {
-  const std::shared_ptr<StoreFile> file = unpublished(from);
-  if (publish(*file, name_of(to), !file->is_large())) {
+  StoreFile& file = *unpublished(from);
+  if (publish(file, name_of(to), !file.is_large())) {
     forget(from);
     return;
   }
@@ -326,7 +313,7 @@ bool StoreFiles::forget(const std::string& path) {
   return unpublished_.erase(path) > 0;
 }
 
-std::shared_ptr<StoreFiles::StoreFile> StoreFiles::unpublished(const std::string& path) {
+StoreFiles::StoreFile* StoreFiles::unpublished(const std::string& path) {
   const std::scoped_lock lock(mutex_);
   const auto found = unpublished_.find(path);
   return found == unpublished_.end() ? nullptr : found->second;
@@ -346,7 +333,7 @@ bool StoreFiles::exists(const std::string& path) {
 }
 
 std::unique_ptr<ByteSource> StoreFiles::open(const std::string& path) {
-  if (const auto file = unpublished(path)) return file->read();
+  if (StoreFile* file = unpublished(path)) return file->read();
   auto object = find(name_of(path));
   if (!object) throw Error(ErrorCode::not_found, At{path}, "'{}' does not exist", path);
   return std::make_unique<io::ObjectReader>(store_, *std::move(object), stop_);

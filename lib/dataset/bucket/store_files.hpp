@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/bucket/upload_record.hpp"
+#include "dataset/bucket/object_upload.hpp"
 #include "io/object_writer.hpp"
 #include "io/output_files.hpp"
 
@@ -57,7 +57,6 @@ class StoreFiles final : public io::OutputFiles {
 
  private:
   class StoreFile;
-  class OpenFile;
   class FullPart;
 
   std::string name_of(std::string_view path) const;
@@ -66,7 +65,7 @@ class StoreFiles final : public io::OutputFiles {
   std::map<std::string, io::ObjectInfo>& objects();  ///< with the lock held
   std::optional<io::ObjectInfo> find(const std::string& name);
   std::optional<PartsRecord> earlier_record(const std::string& name);
-  std::shared_ptr<StoreFile> unpublished(const std::string& path);
+  StoreFile* unpublished(const std::string& path);
   bool forget(const std::string& path);
   bool publish(StoreFile& file, const std::string& name, bool may_replace);
   bool put(StoreFile& file, const std::string& name, bool may_replace);
@@ -79,13 +78,13 @@ class StoreFiles final : public io::OutputFiles {
   const StoreMemory memory_;
   std::mutex checks_mutex_;
   std::optional<io::StoreChecks> checks_;
-  std::mutex mutex_;                                               ///< guards the next three
-  std::uint64_t created_ = 0;                                      ///< files so far: their paths differ by it
-  std::map<std::string, std::shared_ptr<StoreFile>> unpublished_;  ///< by path
-  std::optional<std::map<std::string, io::ObjectInfo>> objects_;   ///< by name; after the listing
-  std::mutex sent_mutex_;                                          ///< guards the next two
-  unsigned full_parts_ = 0;                                        ///< being sent
-  std::vector<std::unique_ptr<std::byte[]>> spare_parts_;          ///< memory for more of them
+  std::mutex mutex_;                                              ///< guards the next three
+  std::uint64_t created_ = 0;                                     ///< files so far: their paths differ by it
+  std::map<std::string, StoreFile*> unpublished_;                 ///< by path; their writers own them
+  std::optional<std::map<std::string, io::ObjectInfo>> objects_;  ///< by name; after the listing
+  std::mutex sent_mutex_;                                         ///< guards the next two
+  unsigned full_parts_ = 0;                                       ///< being sent
+  std::vector<std::unique_ptr<std::byte[]>> spare_parts_;         ///< memory for more of them
   std::condition_variable_any part_sent_;
 };
 

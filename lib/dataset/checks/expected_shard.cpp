@@ -24,13 +24,14 @@ void note(ShardReport& report, ProblemCode code, const std::string& detail) {
 /// False if a different size was found, which explains all other differences. Data after the end of the archive has
 /// already been noted.
 bool has_expected_size(const catalog::ShardFile& shard, const ExpectedShard& expected, ShardReport& report) {
-  const auto bytes = expected.bytes();
-  if (!bytes || shard.bytes == *bytes) return true;
+  const formats::ManifestShard* record = expected.record();
+  if (record == nullptr || shard.bytes == record->bytes) return true;
   if (report.log.has(ProblemCode::data_after_end)) return false;
-  const std::uint64_t samples = *expected.samples();
   note(report, expected.manifest != nullptr ? ProblemCode::shard_size : ProblemCode::index_mismatch,
-       fmt::format("{} bytes, expected {}{}", shard.bytes, *bytes,
-                   report.samples == samples ? "" : fmt::format("; {} samples, expected {}", report.samples, samples)));
+       fmt::format("{} bytes, expected {}{}", shard.bytes, record->bytes,
+                   report.samples == record->samples
+                       ? ""
+                       : fmt::format("; {} samples, expected {}", report.samples, record->samples)));
   return false;
 }
 
@@ -114,33 +115,18 @@ std::optional<std::uint64_t> hash_member(ByteSource& shard, const formats::Index
 /// Notes the changes in a shard whose bytes differ from `expected`.
 void note_changed_bytes(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                         const Hash128& found, ShardReport& report, Context& ctx) {
-  const Hash128 hash = *expected.hash();
   const bool named = expected.index_fits() && guarded(report.log, ProblemCode::index_damaged, [&] {
                        if (note_changed_samples(inputs, shard, expected.index_path, report, ctx) > 0) return;
                        note(report, ProblemCode::checksum,
                             "the contents of all samples are intact; the damage is in headers or padding");
                      });
   if (!named) {
-    note(report, ProblemCode::checksum, fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(hash)));
+    note(report, ProblemCode::checksum,
+         fmt::format("XXH3-128 {}, expected {}", to_hex(found), to_hex(expected.record()->xxh3_128)));
   }
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> ExpectedShard::bytes() const {
-  if (manifest != nullptr) return manifest->bytes;
-  return index ? std::optional(index->bytes) : std::nullopt;
-}
-
-std::optional<std::uint64_t> ExpectedShard::samples() const {
-  if (manifest != nullptr) return manifest->samples;
-  return index ? std::optional(index->samples) : std::nullopt;
-}
-
-std::optional<Hash128> ExpectedShard::hash() const {
-  if (manifest != nullptr) return manifest->xxh3_128;
-  return index ? std::optional(index->xxh3_128) : std::nullopt;
-}
 
 std::uint64_t note_changed_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard,
                                    const std::string& index_path, ShardReport& report, Context& ctx) {
@@ -227,8 +213,8 @@ void compare_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, con
     report.damaged = true;
     return;
   }
-  const auto hash = expected.hash();
-  if (found && hash && !(*found == *hash)) {
+  const formats::ManifestShard* record = expected.record();
+  if (found && record != nullptr && !(*found == record->xxh3_128)) {
     report.damaged = true;
     return note_changed_bytes(inputs, shard, expected, *found, report, ctx);
   }

@@ -24,13 +24,10 @@ struct ExpectedShard {
   std::string index_path;                            ///< empty if it has no index
   std::optional<formats::ShardSummary> index;        ///< empty if it has no readable index
 
-  /// By the manifest, or else by the index; empty if neither has it.
-  std::optional<std::uint64_t> bytes() const;
-  std::optional<std::uint64_t> samples() const;
-  /// The whole tar's hash.
-  std::optional<Hash128> hash() const;
+  /// By the manifest, or else by the index; null if neither has it.
+  const formats::ManifestShard* record() const { return manifest != nullptr || !index ? manifest : &*index; }
   /// Whether the index is of these bytes.
-  bool index_fits() const { return index && index->xxh3_128 == hash(); }
+  bool index_fits() const { return index && index->xxh3_128 == record()->xxh3_128; }
   /// Whether reshard can find the samples of a shard of this size by the index, whatever its headers are.
   bool index_replaces_headers(std::uint64_t shard_bytes) const { return index_fits() && index->bytes == shard_bytes; }
 };

@@ -119,13 +119,9 @@ class ShardChecker final : public formats::TarHandler {
  public:
   /// `report` and `facts` stay the caller's. `contents` look at members' contents; they outlive the checker.
   /// `keep_rows`: rows() are wanted, with `hash_contents` those of contents too.
-  ShardChecker(ShardReport& report, const SampleFacts& facts, std::vector<MemberWatcher*> contents, bool keep_rows,
-               bool hash_contents)
-      : report_(report),
-        facts_(facts),
-        contents_(std::move(contents)),
-        keep_rows_(keep_rows),
-        hash_contents_(hash_contents) {}
+  ShardChecker(ShardReport& report, const SampleFacts& facts,
+               const std::vector<std::unique_ptr<MemberWatcher>>& contents, bool keep_rows, bool hash_contents)
+      : report_(report), facts_(facts), contents_(contents), keep_rows_(keep_rows), hash_contents_(hash_contents) {}
 
   bool entry(const formats::TarEntry& entry) override {
     ++report_.members;
@@ -139,8 +135,8 @@ class ShardChecker final : public formats::TarHandler {
     if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
     const auto name = formats::split_sample_name(entry.name);
     if (!name || name->extension.empty()) return reading_nameless_ = report_.nameless_kind.empty();
-    for (MemberWatcher* content : contents_) {
-      if (content->begin(entry, *name)) reading_.push_back(content);
+    for (const auto& content : contents_) {
+      if (content->begin(entry, *name)) reading_.push_back(content.get());
     }
     reading_label_ = !has_label_ && lower_case(name->extension) == kLabelExtension;  // the first is the label
     if (reading_label_) {
@@ -180,7 +176,8 @@ class ShardChecker final : public formats::TarHandler {
   /// else was reported about it or its last sample, which may be incomplete.
   bool finish(const catalog::ShardFile& shard, const ExpectedShard& expected) {
     const auto last = grouper_.finish();
-    const bool is_shorter = expected.bytes() && shard.bytes < *expected.bytes();
+    const formats::ManifestShard* record = expected.record();
+    const bool is_shorter = record != nullptr && shard.bytes < record->bytes;
     const bool is_whole = last && is_whole_before_cut(last->members, extensions_, shard.bytes);
     const bool is_odd = last && !is_whole && !extensions_.empty();
     const bool is_cut = end_ && (ends_reading(end_->fault) || is_shorter || is_odd);
@@ -195,16 +192,17 @@ class ShardChecker final : public formats::TarHandler {
  private:
   void note_end(const catalog::ShardFile& shard, const ExpectedShard& expected, bool is_cut) {
     const ProblemCode code = kFaultCodes[static_cast<std::size_t>(end_->fault)];
-    if (!is_cut || !expected.samples()) return report_.log.add(code, end_->offset, "", end_->text);
+    const formats::ManifestShard* record = expected.record();
+    if (!is_cut || record == nullptr) return report_.log.add(code, end_->offset, "", end_->text);
     const std::string text = fmt::format("{}; {} of {} bytes exist, {} before the damage", end_->text, shard.bytes,
-                                         *expected.bytes(), format_count(report_.samples, "whole sample"));
-    const std::uint64_t lost = *expected.samples() - std::min(report_.samples, *expected.samples());
+                                         record->bytes, format_count(report_.samples, "whole sample"));
+    const std::uint64_t lost = record->samples - std::min(report_.samples, record->samples);
     if (expected.index_replaces_headers(shard.bytes)) {
       report_.log.add(code, end_->offset, "",
                       fmt::format("{}; reshard finds the other {} by the shard's index", text, lost));
-      report_.samples = *expected.samples();
+      report_.samples = record->samples;
     } else {
-      report_.log.add(code, end_->offset, "", fmt::format("{}, {} of {} lost", text, lost, *expected.samples()));
+      report_.log.add(code, end_->offset, "", fmt::format("{}, {} of {} lost", text, lost, record->samples));
       report_.log.set_lost_samples(lost);
     }
   }
@@ -246,13 +244,10 @@ class ShardChecker final : public formats::TarHandler {
     if (keep_rows_) rows_.layouts.push_back(layout_hash(sample, label_));
     if (hash_contents_) rows_.contents.push_back(content_hash(hashes_));
     hashes_.clear();
-    for (MemberWatcher* content : contents_) content->sample_end(sample);
+    for (const auto& content : contents_) content->sample_end(sample);
     check_extensions(sample);
     if (!has_label_) {
-      if (report_.unlabeled++ == 0) {
-        report_.first_unlabeled = sample.key;
-        report_.first_unlabeled_offset = sample.offset;
-      }
+      report_.unlabeled.add(sample);
     } else if (label_) {
       ++report_.samples_by_label[*label_];
       if (!facts_.labels.empty() && !std::ranges::binary_search(facts_.labels, *label_)) {
@@ -295,13 +290,12 @@ class ShardChecker final : public formats::TarHandler {
       if (extension != kLabelExtension) name += fmt::format("{}{}", name.empty() ? "" : " ", extension);
     }
     if (report_.kinds.size() >= most && !report_.kinds.contains(name)) return;
-    SampleKind& kind = report_.kinds[name];
-    if (kind.samples++ == 0) kind = {1, sample.key, sample.offset};
+    report_.kinds[name].add(sample);
   }
 
   ShardReport& report_;
   const SampleFacts& facts_;
-  const std::vector<MemberWatcher*> contents_;
+  const std::vector<std::unique_ptr<MemberWatcher>>& contents_;
   std::vector<MemberWatcher*> reading_;  ///< those that requested the current member
   const bool keep_rows_;
   const bool hash_contents_;
@@ -326,10 +320,8 @@ class ShardChecker final : public formats::TarHandler {
 void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                   bool read_all, const SampleFacts& facts, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
                   ShardReport& report, Context& ctx) {
-  std::vector<MemberWatcher*> watching;
-  for (const auto& content : contents) watching.push_back(content.get());
   const bool has_index = !expected.index_path.empty();
-  ShardChecker checker(report, facts, std::move(watching), has_index, read_all && has_index);
+  ShardChecker checker(report, facts, contents, has_index, read_all && has_index);
   std::optional<Hash128> found;
   bool is_whole = false;
   guarded(report.log, ProblemCode::unreadable, [&] {

@@ -36,11 +36,17 @@ class MemberWatcher {
   virtual void sample_end(const formats::IndexSample& /*sample*/) {}
 };
 
-/// Samples with the same set of members.
+/// Samples with something in common, such as their set of members.
 struct SampleKind {
   std::uint64_t samples = 0;
   std::string first_key;
   std::uint64_t first_offset = 0;
+
+  void add(const formats::IndexSample& sample) {
+    if (samples++ > 0) return;
+    first_key = sample.key;
+    first_offset = sample.offset;
+  }
 };
 
 /// The facts found about one shard.
@@ -54,9 +60,7 @@ struct ShardReport {
   std::vector<std::uint64_t> key_hashes;  ///< XXH3-64 of the samples' keys, in shard order
   std::unordered_map<std::uint64_t, std::uint64_t> samples_by_label;
   std::map<std::string, SampleKind> kinds;  ///< by the samples' extensions without the label's, sorted and joined
-  std::uint64_t unlabeled = 0;
-  std::string first_unlabeled;  ///< its key
-  std::uint64_t first_unlabeled_offset = 0;
+  SampleKind unlabeled;
   std::string nameless_kind;  ///< extension for the first member without one, by its first bytes; empty: unknown
   bool damaged = false;       ///< bytes or samples of it are lost, so that the set is incomplete
 };

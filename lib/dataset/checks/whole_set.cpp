@@ -138,8 +138,7 @@ std::vector<std::string> missing_shards(const formats::Manifest& manifest, const
 std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder) {
   std::vector<std::string> paths;
   while (true) {
-    std::string path =
-        io::join_path(folder, fmt::format("{}/{}", formats::kStateFolder, formats::plan_name(paths.size())));
+    std::string path = io::join_path(folder, formats::plan_path(paths.size()));
     if (!inputs.exists(path)) return paths;
     paths.push_back(std::move(path));
   }

@@ -30,7 +30,8 @@ namespace {
 
 class Conversion {
  public:
-  Conversion(const ConvertOptions& options, Context& ctx, io::OutputFiles& files)
+  /// `target`: the folder in `files`.
+  Conversion(const ConvertOptions& options, io::OutputFiles& files, const std::string& target, Context& ctx)
       : options_(options),
         sharding_(options.sharding),
         ctx_(ctx),
@@ -38,13 +39,13 @@ class Conversion {
         images_(options.source, !options.sharding.images.list.empty() || !options.plan.empty(), inputs_),
         plan_path_(inputs_->add_named(options.plan)),
         plan_(open_plan()),
-        job_(options.target, options, planned_parts(), files, ctx) {}
+        job_(target, options, planned_parts(), files, ctx) {}
 
   ConvertResult run() {
     plan_sets();
     job_.settle_part();
     if (!options_.dry_run) {
-      for (std::size_t i = 0; i < amendments_.size(); ++i) job_.reopen(job_.sets()[i], amendments_[i].reopened());
+      for (std::size_t i = 0; i < amendments_.size(); ++i) job_.reopen(job_.sets()[i], amendments_[i].reopened);
     }
     job_.resume(result_);
     if (options_.dry_run) return std::move(result_);
@@ -175,7 +176,7 @@ class Conversion {
     // A target that was started with an earlier default keeps it.
     if (!sharding_.validate && !plan_) sharding_.validate = planned_choice(head, "validate", kDefaultValidate);
     for (const formats::IndexSkip& skip : head.skipped) left_out_.insert(skip.path);
-    amendments_.back() = KnownBadFiles(set, images_of(set), options_.identity);
+    amendments_.back() = find_amendments(set, images_of(set), options_.identity);
     return set;
   }
 
@@ -194,7 +195,7 @@ class Conversion {
       const OutputSet& set = job_.sets()[i];
       if (!name.empty() && set.name != name) continue;
       if (!name.empty()) images = images_of(set);
-      images.known.merge(amendments_[i].known());
+      for (const auto& [path, file] : amendments_[i].files) images.known.emplace(path, file.listed.planned);
     }
     return images;
   }
@@ -250,11 +251,11 @@ class Conversion {
     return manifest;
   }
 
-  void write_set(OutputSet& set, const KnownBadFiles& amendments) {
+  void write_set(OutputSet& set, const Amendments& amendments) {
     if (const auto unchanged = unchanged_.find(set.name); unchanged != unchanged_.end()) {
       ctx_.progress().next_stage();  // which has nothing to write
       const std::string path = set.path_of(formats::kManifestName);
-      const formats::Manifest listed = formats::read_manifest(io::read_text(set.files(), path), path);
+      const formats::Manifest listed = set.manifest_now();
       unchanged->second.plan_hash = listed.plan_hash;
       const formats::Manifest manifest = formats::join_manifests(listed, unchanged->second);
       job_.write_indexes(set, manifest);
@@ -287,17 +288,19 @@ class Conversion {
     }
   }
 
-  SkipBudget budget_of(const OutputSet& set, const KnownBadFiles& amendments) const {
+  SkipBudget budget_of(const OutputSet& set, const Amendments& amendments) const {
     std::uint64_t skipped = set.plan().head().skipped.size();
     const std::uint64_t files = job_.planned_samples(set) + skipped;
     for (const auto& shard : set.shards) skipped += shard ? shard->skipped : 0;
-    return {most_bad(sharding_.max_bad, files), skipped - std::min(skipped, amendments.deleted())};
+    const auto is_deleted = [](const auto& file) { return file.second.listed.state == BadState::deleted; };
+    const auto deleted = static_cast<std::uint64_t>(std::ranges::count_if(amendments.files, is_deleted));
+    return {most_bad(sharding_.max_bad, files), skipped - std::min(skipped, deleted)};
   }
 
   /// All bad files, and the remedies.
   void report_failure() {
     const std::string lists =
-        io::join_path(options_.target, job_.sets().size() > 1 ? "*/.shardkit/*.bad" : ".shardkit/*.bad");
+        io::join_path(job_.target(), job_.sets().size() > 1 ? "*/.shardkit/*.bad" : ".shardkit/*.bad");
     const std::string text = files_by_reason(open_, std::max(result_.bad, needed_), lists);
     const ErrorCode code = source_missing_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
     result_.failure.emplace(code, failure_title() + text + what_to_do(),
@@ -383,8 +386,8 @@ class Conversion {
   EarlierSamples earlier_{options_.identity};
   /// Sets to which --append has nothing to add, with the classes of the source.
   std::map<std::string, formats::Manifest> unchanged_;
-  std::set<std::string> left_out_;        ///< by the scans of the targets' plans
-  std::deque<KnownBadFiles> amendments_;  ///< of each set
+  std::set<std::string> left_out_;     ///< by the scans of the targets' plans
+  std::deque<Amendments> amendments_;  ///< of each set
   OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);
   bool from_set_folders_ = false;  ///< the source has its own train/ and val/ folders
   ConvertResult result_;
@@ -405,8 +408,7 @@ void refuse_swapped(const ConvertOptions& options) {
   const std::string swapped = command_text("shardctl convert", other);
   catalog::refuse_swapped(options.source, options.target, Content::images, swapped);
   const bool is_set = !catalog::is_address(options.source) &&
-                      std::filesystem::exists(
-                          io::join_path(options.source, io::join_path(formats::kStateFolder, formats::plan_name(0))));
+                      std::filesystem::exists(io::join_path(options.source, formats::plan_path(0)));
   if (!is_set || catalog::content_of(options.target) != Content::images) return;
   catalog::throw_swapped(options.source,
                          fmt::format("'{}' contains a set, and '{}' contains images", options.source, options.target),
@@ -419,9 +421,7 @@ ConvertResult try_convert(const ConvertOptions& options, Context& ctx) {
   check(options);
   refuse_swapped(options);
   const OutputLocation location = open_output_location(options.target, options.sharding.access, ctx);
-  ConvertOptions there = options;
-  there.target = location.folder;
-  return Conversion(there, ctx, *location.files).run();
+  return Conversion(options, *location.files, location.folder, ctx).run();
 }
 
 ConvertResult convert(const ConvertOptions& options, Context& ctx) {
@@ -433,7 +433,7 @@ ConvertResult convert(const ConvertOptions& options, Context& ctx) {
 ConvertResult convert_on(io::OutputFiles& files, const ConvertOptions& options, Context& ctx) {
   check(options);
   refuse_swapped(options);
-  ConvertResult result = Conversion(options, ctx, files).run();
+  ConvertResult result = Conversion(options, files, options.target, ctx).run();
   result.throw_if_failed();
   return result;
 }

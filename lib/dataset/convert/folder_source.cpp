@@ -74,59 +74,58 @@ struct Member {
 class FolderSource final : public SampleSource {
  public:
   FolderSource(const formats::PlanReader& plan, const catalog::SourceFolder& images, const SourceRules& source,
-               const KnownBadFiles& amendments, unsigned cores, ImageCounts& counts)
+               const Amendments& amendments, unsigned cores, ImageCounts& counts)
       : plan_(plan),
         head_(plan.head()),
         images_(images),
         root_(images.store ? io::File() : io::File::open_read(images.path, O_DIRECTORY)),
         source_(source),
-        amendments_(amendments),
+        amendments_(amendments.files),
         rules_(image_rules(head_)),
-        label_digits_(formats::label_digits(head_)),
         decoders_(rules_.validate == Validate::none ? 0 : cores),
         resizers_(rules_.resize ? cores : 0, [this] { return std::make_unique<image::JpegResizer>(*rules_.resize); }),
         counts_(counts) {}
 
   SampleCursor open(std::size_t shard) override {
-    return [this, shard, samples = plan_.read_shard(shard)]() mutable -> std::optional<PendingSample> {
+    return [this, samples = plan_.read_shard(shard)]() mutable -> std::optional<PendingSample> {
       const auto sample = std::make_shared<formats::PlannedSample>();
       if (!samples.next(*sample)) return std::nullopt;
-      amend(*sample, shard);
-      const std::size_t label_digits = sample->class_index ? label_digits_[*sample->class_index] : 0;
+      std::vector<BadFile> corrected = amend(*sample);
       return PendingSample{
-          formats::sample_tar_bytes(*sample, label_digits),
+          formats::sample_tar_bytes(head_, *sample),
           [this, sample](MutableBytes out, sync::WaitMeter& meter) { return read(*sample, out, meter); },
-          [this, sample] { return formats::image_path(head_, *sample); }};
+          std::move(corrected)};
     };
   }
 
-  std::vector<BadFile> corrected(std::size_t shard) const override {
-    std::vector<BadFile> files = amendments_.corrected(shard);
-    const std::scoped_lock lock(mutex_);
-    const auto [begin, end] = readable_now_.equal_range(shard);
-    for (auto file = begin; file != end; ++file) files.push_back(file->second);
-    return files;
-  }
-
  private:
-  /// Takes files that are listed, or could not be read when the plan was made, as they are now.
-  void amend(formats::PlannedSample& sample, std::size_t shard) {
+  /// Takes files that are listed, or could not be read when the plan was made, as they are now. Returns those that
+  /// differ from the plan.
+  std::vector<BadFile> amend(formats::PlannedSample& sample) const {
+    std::vector<BadFile> corrected;
     const auto take = [&](formats::PlannedFile& file) {
       const bool unread = formats::is_unread(file);
       if (amendments_.empty() && !unread) return;
       const std::string path = formats::file_path(head_, sample, file);
-      const KnownBadFiles::File* listed = amendments_.find(path);
+      const KnownBadFile* listed = known(path);
       if (!listed && !unread) return;
       const FileStatus now = listed ? listed->now : source_status(images_, path);
       if (!now.state) return;
-      if (!listed && !is_same_file(*now.state, file, FileIdentity::mtime)) {
-        const std::scoped_lock lock(mutex_);
-        readable_now_.emplace(shard, BadFile{BadState::corrected, path, file, now, "was not readable before"});
+      if (!is_same_file(*now.state, file, listed ? source_.identity : FileIdentity::mtime)) {
+        corrected.push_back({BadState::corrected, path, file, now,
+                             listed ? listed->listed.reason : std::string("was not readable before")});
       }
       static_cast<catalog::FileState&>(file) = *now.state;
     };
     take(sample.image);
     for (formats::PlannedFile& file : sample.sidecars) take(file);
+    return corrected;
+  }
+
+  /// Null for a file that no earlier run listed.
+  const KnownBadFile* known(const std::string& path) const {
+    const auto found = amendments_.find(path);
+    return found == amendments_.end() ? nullptr : &found->second;
   }
 
   formats::IndexSample read(const formats::PlannedSample& sample, MutableBytes out, sync::WaitMeter& meter) {
@@ -161,7 +160,7 @@ class FolderSource final : public SampleSource {
       }
       at += formats::tar_member_bytes(content.size());
     }
-    if (!bad.empty()) refuse_sample(std::move(bad));
+    if (!bad.empty()) refuse_sample(result.path, std::move(bad));
     return result;
   }
 
@@ -192,7 +191,7 @@ class FolderSource final : public SampleSource {
 
   BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileStatus seen, std::string reason,
                    Fault fault) const {
-    const KnownBadFiles::File* listed = amendments_.find(path);
+    const KnownBadFile* listed = known(path);
     const BadState state = listed && listed->is_deleted()  ? BadState::deleted
                            : source_.on_bad == OnBad::skip ? BadState::left_out
                                                            : BadState::open;
@@ -200,12 +199,13 @@ class FolderSource final : public SampleSource {
   }
 
   /// A sample is left out as a whole: a file deleted on purpose decides for its other files.
-  [[noreturn]] static void refuse_sample(std::vector<BadFile> bad) {
+  [[noreturn]] static void refuse_sample(const std::string& path, std::vector<BadFile> bad) {
     const bool deleted = std::ranges::count(bad, BadState::deleted, &BadFile::state) > 0;
     for (BadFile& file : bad) {
       if (deleted) file.state = BadState::deleted;
     }
-    throw BadSample(std::move(bad));
+    const Error why(bad.front().code(), bad.front().reason, bad.front().path);
+    throw BadSample(path, why, std::move(bad));
   }
 
   /// One file may have been deleted; a folder of the plan is rather a source that went away.
@@ -315,14 +315,11 @@ class FolderSource final : public SampleSource {
   const catalog::SourceFolder images_;
   const io::File root_;  ///< of a local source
   const SourceRules source_;
-  const KnownBadFiles& amendments_;
+  const std::map<std::string, KnownBadFile>& amendments_;
   const ImageRules rules_;
-  const std::vector<std::size_t> label_digits_;
   sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
   sync::LoanPool<image::JpegResizer> resizers_;
   ImageCounts& counts_;
-  mutable std::mutex mutex_;
-  std::multimap<std::size_t, BadFile> readable_now_;  ///< by shard: files that were not when the plan was made
 };
 
 }  // namespace
@@ -350,7 +347,7 @@ void require_folders(const catalog::SourceFolder& images, const formats::PlanHea
 }
 
 std::unique_ptr<SampleSource> folder_source(const formats::PlanReader& plan, const catalog::SourceFolder& images,
-                                            const SourceRules& rules, const KnownBadFiles& amendments, unsigned cores,
+                                            const SourceRules& rules, const Amendments& amendments, unsigned cores,
                                             ImageCounts& counts) {
   return std::make_unique<FolderSource>(plan, images, rules, amendments, cores, counts);
 }

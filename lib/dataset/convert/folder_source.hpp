@@ -39,10 +39,10 @@ struct SourceRules {
 };
 
 /// The samples of a convert's plan, read from the files of their source and treated as the plan says (--validate,
-/// --resize); `cores` decode at a time. Files that `amendments` lists are read as they are now. `plan`, `amendments`
+/// --resize); `cores` decode at a time. Files in `amendments` are read as they are now. `plan`, `amendments`
 /// and `counts` outlive it. Throws Error{corrupt} for a plan whose options say nothing or nonsense about it.
 std::unique_ptr<SampleSource> folder_source(const formats::PlanReader& plan, const catalog::SourceFolder& images,
-                                            const SourceRules& rules, const KnownBadFiles& amendments, unsigned cores,
+                                            const SourceRules& rules, const Amendments& amendments, unsigned cores,
                                             ImageCounts& counts);
 
 /// A source that is not mounted has no bad files: throws Error{not_found} if no file of the plan exists, Error{io} if

@@ -19,6 +19,7 @@
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/samples/sample_lister.hpp"
+#include "dataset/sharding/shard_target.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/shard_hash.hpp"
@@ -79,8 +80,7 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
                 path, why, remedy::in_text(remedy::index_replace(set.folder)));
   };
   if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
-  const std::string plan =
-      io::join_path(set.folder, fmt::format("{}/{}", formats::kStateFolder, formats::plan_name(0)));
+  const std::string plan = io::join_path(set.folder, formats::plan_path(0));
   if (set.inputs->exists(plan)) refuse(plan);
   for (const ExpectedShard& expected : find_expectations(set)) {
     if (expected.index && !expected.index->plan.empty()) refuse(expected.index_path);
@@ -89,7 +89,8 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
 
 /// Announces a run, because a manifest written here would hide what a convert adds meanwhile.
 std::unique_ptr<io::RunFile> announce(io::OutputFiles& files, const std::string& folder) {
-  auto run = std::make_unique<io::RunFile>(files, io::join_path(folder, formats::kStateFolder));
+  auto run = begin_run(files, folder);
+  if (!run) return run;
   run->follow("index");
   for (const io::Run& other : run->others()) {
     if (other.plan.empty() || other.plan == "index") continue;
@@ -102,15 +103,14 @@ std::unique_ptr<io::RunFile> announce(io::OutputFiles& files, const std::string&
 
 /// Makes the index of a tar from another program, and those of other readers, while it is read: any dialect, offsets as
 /// they really are.
-class ShardIndexer final : public formats::TarHandler {
+class ShardIndexer final : public ReaderIndexScan {
  public:
-  /// Samples go to `index`, headers to `others`; they and `path`, which is for messages, stay the caller's.
-  ShardIndexer(formats::ShardIndexWriter& index, ReaderIndexScan& others, const std::string& path)
-      : index_(index), others_(others), path_(path) {}
+  /// Samples go to both writers; they and `path`, which is for messages, stay the caller's.
+  ShardIndexer(formats::ShardIndexWriter& index, ReaderIndexWriter& others, const std::string& path)
+      : ReaderIndexScan(others), index_(index), path_(path) {}
 
   bool entry(const formats::TarEntry& entry) override {
-    others_.entry(entry);
-    if (auto done = grouper_.add(entry)) write(*done);
+    ReaderIndexScan::entry(entry);
     if (entry.type != formats::TarType::regular || formats::is_metadata_name(entry.name)) return false;
     const auto name = formats::split_sample_name(entry.name);
     if (!name) return false;
@@ -130,15 +130,8 @@ class ShardIndexer final : public formats::TarHandler {
     if (in_label_) label_ = label_reader_.label();
   }
 
-  void finding(const formats::TarFinding& finding) override { others_.finding(finding); }
-
-  /// No member follows.
-  void finish() {
-    if (auto last = grouper_.finish()) write(*last);
-  }
-
- private:
-  void write(formats::IndexSample& sample) {
+ protected:
+  void add(formats::IndexSample& sample) override {
     // A file that shrinks while it is read ends in a finding, but not before its last member was counted.
     if (hashes_.size() != sample.members.size()) {
       throw Error(ErrorCode::io, At{path_}, "shard '{}' changed while being read", path_);
@@ -147,12 +140,12 @@ class ShardIndexer final : public formats::TarHandler {
     for (std::size_t i = 0; i < hashes_.size(); ++i) sample.members[i].xxh3 = hashes_[i];
     hashes_.clear();
     index_.add(sample);
+    ReaderIndexScan::add(sample);
   }
 
+ private:
   formats::ShardIndexWriter& index_;
-  ReaderIndexScan& others_;
   const std::string& path_;
-  formats::SampleGrouper grouper_;
   Xxh3Stream hash_;
   std::vector<std::uint64_t> hashes_;  ///< of the current sample's members so far
   bool in_label_ = false;              ///< the current member is a .cls
@@ -171,19 +164,12 @@ std::vector<std::string> names_of(const std::map<std::string, bool>& readers) {
 
 /// A shard that cannot be indexed needs the records that --replace removes: a salvage takes more samples with them.
 void require_whole(const std::string& path, Context& ctx) {
-  struct Nowhere final : ByteSink {
-    void write(Bytes) override {}
-  } nowhere;
   const auto files = io::posix_file_system();
-  const IndexKinds no_kinds;
-  formats::ShardIndexWriter index(nowhere, path, "");
-  ReaderIndexWriter others(*files, io::parent_folder(path), path, no_kinds);
-  ReaderIndexScan scan(others);
-  ShardIndexer indexer(index, scan, path);
+  ReaderIndexWriter no_readers(*files, io::parent_folder(path), path, {});
+  ReaderIndexScan scan(no_readers);
   io::FileSource source(path);
   formats::read_tar(
-      source, indexer, [](Bytes) {}, ctx);
-  indexer.finish();
+      source, scan, [](Bytes) {}, ctx);
 }
 
 /// Shards that the manifest lists and that --replace would forget without a word.
@@ -214,7 +200,6 @@ void forget_conversion(const IndexOptions& options, Context& ctx) {
   refuse_foreign_manifest(*files, folder);
   for (const std::string& tar : tars) require_whole(io::join_path(folder, tar), ctx);
   warn_of_missing(folder, tars, ctx);
-  files->create_directories(state);
   const std::unique_ptr<io::RunFile> run = announce(*files, folder);
   const auto is_about_shards = [](const std::string& name) {
     return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
@@ -250,13 +235,7 @@ class Indexing {
     if (is_beside && !described) refuse_converted_set(set_, why_not);
     refuse_foreign_manifest(files_, folder_);
     result_.bytes = set_.bytes();
-    files_.create_directories(io::join_path(folder_, formats::kStateFolder));
-    std::unique_ptr<io::RunFile> run;
-    if (files_.is_local()) {
-      io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
-      io::remove_stale_temps(files_, folder_);
-      run = announce(files_, folder_);
-    }
+    const std::unique_ptr<io::RunFile> run = announce(files_, folder_);
     if (described) {
       index_for_others();
     } else {
@@ -344,8 +323,7 @@ class Indexing {
     io::AtomicFile file(files_, io::join_path(folder_, formats::shard_index_path(shard.name)));
     formats::ShardIndexWriter index(file, shard.name, "");
     ReaderIndexWriter others(files_, folder_, shard.path, kinds_);
-    ReaderIndexScan scan(others);
-    ShardIndexer indexer(index, scan, shard.path);
+    ShardIndexer indexer(index, others, shard.path);
     std::optional<ChecksumStream> md5;
     if (need_md5(kinds_)) md5.emplace(ChecksumKind::md5);
     formats::ShardHasher hash;
@@ -356,7 +334,6 @@ class Indexing {
     const std::uint64_t bytes = formats::read_tar(*set_.inputs->open(shard.path), indexer, hash_bytes, ctx_);
     indexer.finish();
     formats::ManifestShard entry = index.finish(bytes, hash.whole(), hash.parts());
-    scan.finish();
     file.commit();
     foreign = std::move(others.facts());
     foreign.bytes = entry.bytes;

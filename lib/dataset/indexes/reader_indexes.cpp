@@ -257,12 +257,12 @@ bool ReaderIndexScan::entry(const formats::TarEntry& entry) {
   if (const auto why = formats::wids_trouble(entry); !why.empty() && !writer_.facts().wids_trouble) {
     writer_.facts().wids_trouble = fmt::format("member '{}' at byte {}: {}", entry.name, entry.record_offset, why);
   }
-  if (const auto done = grouper_.add(entry)) writer_.add(*done);
+  if (auto done = grouper_.add(entry)) add(*done);
   return false;
 }
 
 void ReaderIndexScan::finish() {
-  if (const auto last = grouper_.finish()) writer_.add(*last);
+  if (auto last = grouper_.finish()) add(*last);
   writer_.facts().wids_samples = wids_.samples();
   writer_.publish(end_);
 }

@@ -65,7 +65,7 @@ class ReaderIndexWriter {
 };
 
 /// Makes them while a tar is read or its headers are scanned.
-class ReaderIndexScan final : public formats::TarHandler {
+class ReaderIndexScan : public formats::TarHandler {
  public:
   /// The caller keeps `writer` alive.
   explicit ReaderIndexScan(ReaderIndexWriter& writer) : writer_(writer) {}
@@ -76,6 +76,10 @@ class ReaderIndexScan final : public formats::TarHandler {
 
   /// Called after the last member: publishes.
   void finish();
+
+ protected:
+  /// Called with each sample, after its last member.
+  virtual void add(formats::IndexSample& sample) { writer_.add(sample); }
 
  private:
   ReaderIndexWriter& writer_;

@@ -36,12 +36,7 @@ void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsR
     if (rows.size() > 2 * kMostSampleMembers) hand_out(UINT64_MAX);  // which no sample is known to interleave
   };
   visitor.finding = warn_of_damage(shard, ctx);
-  const auto index = lister.index_of(shard);
-  if (index && !index->summary.plan.empty()) {
-    lister.list_by_index(shard, *index, visitor);
-  } else {
-    lister.list_by_headers(shard, visitor);
-  }
+  lister.list(shard, visitor, true);
   hand_out(UINT64_MAX);
 }
 

@@ -172,7 +172,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   set.open_plan();
   set.follow_plan();
   const std::vector<FoundPart> parts = find_parts(set);
-  if (!is_merged(set)) {  // else the remaining parts are those that an earlier merge could not remove
+  if (!set.is_finished()) {  // else the remaining parts are those that an earlier merge could not remove
     if (parts.empty() && !known_parts(set)) refuse_without_parts(set);
     check_split(parts, set);
   }

@@ -40,7 +40,7 @@ std::deque<Set> open_sets(const std::string& folder, io::OutputFiles& files) {
   for (const std::string& path : folders) {
     Set& set = sets.emplace_back(files, path);
     set.target.open_plan();
-    set.is_merged = is_merged(set.target);
+    set.is_merged = set.target.is_finished();
     for (const io::Run& run : set.target.live_runs()) {
       if (run.plan == to_hex(set.target.plan().hash())) set.runs.emplace(run.part, run);
     }
@@ -107,20 +107,9 @@ PartRow row_of(const std::deque<Set>& sets, const Part& part, std::uint64_t task
 }
 
 void count(const PartRow& row, PartsResult& result) {
-  switch (row.state) {
-    case PartState::done:
-      ++result.done;
-      break;
-    case PartState::in_progress:
-      ++result.in_progress;
-      break;
-    case PartState::failed:
-      ++result.failed;
-      break;
-    case PartState::missing:
-      ++result.missing;
-      break;
-  }
+  constexpr std::array counts{&PartsResult::done, &PartsResult::in_progress, &PartsResult::failed,
+                              &PartsResult::missing};  // by PartState
+  ++(result.*counts[static_cast<std::size_t>(row.state)]);
   result.shards += row.shards;
   result.shards_done += row.shards_done;
 }

@@ -36,11 +36,8 @@ void check(const ReshardOptions& options) {
   if (options.sort && options.shuffle) {
     throw usage_error("--sort and --shuffle exclude each other");
   }
-  if (options.merge_classes && std::ranges::any_of(options.rename, [](const std::string& rename) {
-        return rename.starts_with(fmt::format("{}=", kLabelExtension));
-      })) {
+  if (parse_renames(options.rename).contains(std::string(kLabelExtension)) && options.merge_classes)
     throw usage_error("--merge-classes writes .cls members, which --rename would rename");
-  }
   if (!split_rule(options).column.empty()) {
     throw usage_error("--group-by column:NAME needs a table, which only convert has; use key:REGEX or dir");
   }
@@ -105,8 +102,9 @@ void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& orde
 
 class Resharding {
  public:
-  Resharding(const ReshardOptions& options, Context& ctx, io::OutputFiles& files)
-      : options_(options), ctx_(ctx), rule_(split_rule(options)), job_(options.target, options, {}, files, ctx) {
+  /// `target`: the folder in `files`.
+  Resharding(const ReshardOptions& options, io::OutputFiles& files, const std::string& target, Context& ctx)
+      : options_(options), ctx_(ctx), rule_(split_rule(options)), job_(target, options, {}, files, ctx) {
     check(options);
     if (rule_.shares.empty()) job_.add_set("");
     for (const SplitShare& share : rule_.shares) job_.add_set(share.name);
@@ -119,7 +117,6 @@ class Resharding {
     ctx_.progress().next_stage();
     find_inputs();
     SampleFilter(options_, inputs_);  // before anything is written or unpacked
-    parse_renames(options_.rename);
     for (OutputSet& set : job_.sets()) job_.prepare(set);
     // Files that are only needed until the end of the run: unpacked inputs and, until plans are made, the list of
     // samples.
@@ -228,7 +225,7 @@ class Resharding {
         options_.sizes.name, plan_options(options_, set, inputs_), plan_classes(inputs_, table, order, ctx_), {}, {}};
     for (const ReshardInput& input : inputs_.tars) head.inputs.push_back(input.identity);
     // As in a convert with --split, only one set lists the files that the converts left out.
-    if (set.empty() || options_.split.front().starts_with(set + '=')) head.skipped = inputs_.left_out;
+    if (rule_.shares.empty() || set == rule_.shares.front().name) head.skipped = inputs_.left_out;
     head.paths = table.has_paths();
     const ShardCut cut = cut_shards(
         order.size(), [&](std::uint64_t i) { return table.tar_bytes(order[i]); }, options_.sizes);
@@ -239,8 +236,7 @@ class Resharding {
       writer.begin_shard();
       for (std::uint64_t i = 0; i < samples; ++i) {
         const formats::MovedSample sample = table.read(order[next++]);
-        writer.add_line(formats::moved_sample_line(sample), formats::moved_sample_identity(sample),
-                        formats::moved_sample_tar_bytes(sample));
+        writer.add(sample);
         if (sample.key != sample.source_key) ++result_.renamed;
         ++ctx_.progress().items;
       }
@@ -304,7 +300,7 @@ class Resharding {
 /// A target that a reshard has begun is continued by the same command when its inputs are back.
 void refuse_swapped(const ReshardOptions& options) {
   if (options.inputs.size() != 1 || catalog::is_address(options.target)) return;
-  const std::string plan = io::join_path(options.target, io::join_path(formats::kStateFolder, formats::plan_name(0)));
+  const std::string plan = io::join_path(options.target, formats::plan_path(0));
   if (std::filesystem::exists(plan)) {
     io::FileSource file(plan);
     if (!formats::PlanReader(file, plan).head().inputs.empty()) return;
@@ -320,14 +316,13 @@ std::string command_of(const ReshardOptions& options) { return command_text("sha
 
 ReshardResult reshard(const ReshardOptions& options, Context& ctx) {
   const OutputLocation location = open_output_location(options.target, options.access, ctx);
-  ReshardOptions there = options;
-  there.target = location.folder;
-  return reshard_on(*location.files, there, ctx);
+  refuse_swapped(options);
+  return Resharding(options, *location.files, location.folder, ctx).run();
 }
 
 ReshardResult reshard_on(io::OutputFiles& files, const ReshardOptions& options, Context& ctx) {
   refuse_swapped(options);
-  return Resharding(options, ctx, files).run();
+  return Resharding(options, files, options.target, ctx).run();
 }
 
 }  // namespace shardkit::dataset

@@ -33,36 +33,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Collects the class names of several manifests.
-class ClassNames {
- public:
-  explicit ClassNames(const ReshardOptions& options) : options_(options) {}
+/// The names of the labels in each folder's manifest; null without one.
+using NamesByFolder = std::map<std::string, std::shared_ptr<const LabelNames>>;
 
-  /// Returns the classes of each label in this manifest.
-  LabelNames add(const formats::Manifest& manifest) {
-    LabelNames here = names_by_label(manifest.classes);
-    for (const formats::ManifestClass& item : manifest.classes) all_names_.insert(item.name);
-    for (const auto& [label, names] : here) by_label_[label].insert(names.begin(), names.end());
-    return here;
-  }
-
-  std::vector<formats::ManifestClass> all() const {
-    std::vector<formats::ManifestClass> classes;
-    if (options_.merge_classes) {
-      for (const std::string& name : all_names_) classes.push_back({name, classes.size(), 0});
-      return classes;
+/// The classes of all folders, with the labels that they have, or `merged` with new ones.
+std::vector<formats::ManifestClass> all_classes(const NamesByFolder& folders, bool merged) {
+  std::set<std::pair<std::uint64_t, std::string>> labeled;  // a class map may give several classes one label
+  std::set<std::string> names;
+  for (const auto& [folder, by_label] : folders) {
+    for (const auto& [label, of_label] : by_label ? *by_label : LabelNames()) {
+      for (const std::string& name : of_label) labeled.emplace(label, name);
+      names.insert(of_label.begin(), of_label.end());
     }
-    for (const auto& [label, names] : by_label_) {
-      for (const std::string& name : names) classes.push_back({name, label, 0});
-    }
-    return classes;
   }
-
- private:
-  const ReshardOptions& options_;
-  std::map<std::uint64_t, std::set<std::string>> by_label_;  ///< a class map may give several classes one label
-  std::set<std::string> all_names_;
-};
+  std::vector<formats::ManifestClass> classes;
+  if (merged) {
+    for (const std::string& name : names) classes.push_back({name, classes.size(), 0});
+  } else {
+    for (const auto& [label, name] : labeled) classes.push_back({name, label, 0});
+  }
+  return classes;
+}
 
 /// For an object, its version replaces the time.
 formats::PlanInput identity_of(const catalog::ShardFile& shard, catalog::Inputs& files) {
@@ -183,21 +174,13 @@ class ShardSource final : public SampleSource {
   }
 
   SampleCursor open(std::size_t shard) override {
-    return [this, lines = formats::PlanReader::ShardLines(plan_, shard)]() mutable -> std::optional<PendingSample> {
-      if (!lines.next()) return std::nullopt;
+    return [this, samples = plan_.read_shard(shard)]() mutable -> std::optional<PendingSample> {
       const auto sample = std::make_shared<formats::MovedSample>();
-      if (!formats::parse_moved_sample(lines.columns(), *sample) || sample->input >= inputs_.tars.size()) {
-        lines.unreadable();
-      }
+      if (!samples.next(*sample)) return std::nullopt;
       return PendingSample{
           formats::moved_sample_tar_bytes(*sample),
-          [this, sample](MutableBytes out, sync::WaitMeter& meter) { return read(*sample, out, meter); },
-          [this, sample] { return skipped_path(*sample); }};
+          [this, sample](MutableBytes out, sync::WaitMeter& meter) { return read(*sample, out, meter); }};
     };
-  }
-  std::optional<std::string> reason_left_out(const Error& error) const override {
-    const bool may_drop = options_.drop_bad || options_.salvage;
-    return may_drop && error.code() == ErrorCode::corrupt ? std::optional<std::string>(error.what()) : std::nullopt;
   }
 
  private:
@@ -246,7 +229,7 @@ class ShardSource final : public SampleSource {
                 remedy::in_text(remedy::reshard(options_.inputs, repairs)), remedy_of_changed(path));
   }
 
-  /// Throws Error{corrupt}, which starts with the code of verify, for an image that verify counts as an error.
+  /// Throws BadSample, whose text starts with the code of verify, for an image that verify counts as an error.
   void check_image(const formats::MovedSample& sample, const formats::IndexMember& member, Bytes content) {
     if (!is_image_member(member.extension)) return;
     const std::optional<ImageFault> fault = image_fault(*decoders_.borrow(), content, member.extension);
@@ -265,8 +248,9 @@ class ShardSource final : public SampleSource {
   [[noreturn]] void drop(const formats::MovedSample& sample, const formats::IndexMember& member,
                          const std::string& why) const {
     const formats::PlanInput& input = inputs_.tars[sample.input].identity;
-    throw Error(ErrorCode::corrupt, At{inputs_.tars[sample.input].path, member.offset},
-                "{} ('{}.{}' in '{}' at byte {})", why, sample.source_key, member.extension, input.name, member.offset);
+    throw BadSample(skipped_path(sample),
+                    {ErrorCode::corrupt, fmt::format("{} ('{}.{}' in '{}' at byte {})", why, sample.source_key,
+                                                     member.extension, input.name, member.offset)});
   }
 
   const formats::PlanReader& plan_;
@@ -309,8 +293,7 @@ std::size_t require_class_of(const ReshardInput& tar, const formats::MovedSample
 ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
                                   Context& ctx) {
   ReshardInputs inputs;
-  ClassNames names(options);
-  std::map<std::string, std::shared_ptr<const LabelNames>> folders;
+  NamesByFolder folders;
   std::set<fs::path> given;
   refuse_targets_in_inputs(options.inputs, targets);
   for (const std::string& input : options.inputs) {
@@ -340,7 +323,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     if (is_new) {
       if (!catalog::is_address(folder)) refuse_own_output(folder, targets);
       if (const auto& manifest = manifests.at(folder)) {
-        found->second = std::make_shared<LabelNames>(names.add(*manifest));
+        found->second = std::make_shared<LabelNames>(names_by_label(manifest->classes));
         note_options(*manifest, inputs.made_with);
       }
     }
@@ -353,7 +336,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
       source != inputs.made_with.end() && source->second.empty()) {
     inputs.made_with.erase(source);
   }
-  inputs.classes = names.all();
+  inputs.classes = all_classes(folders, options.merge_classes);
   if (!options.merge_classes) return inputs;
   for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);
   if (inputs.merged.empty()) {

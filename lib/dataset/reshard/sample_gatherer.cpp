@@ -126,47 +126,38 @@ class SampleGatherer {
     return true;
   }
 
-  TarReading reading_of(std::size_t input) const {
-    const std::string salvage = remedy::with_salvage(command_of(options_));
-    const auto given = renames_.find("");
-    return {
-        inputs_.tars[input].path, input,   given == renames_.end() ? std::string() : given->second,
-        options_.salvage,         salvage, options_.mark_duplicates ? salvage : remedy::with_mark_duplicates(salvage)};
-  }
-
   void read_headers(std::size_t input, SampleTable& table) {
     const ReshardInput& tar = inputs_.tars[input];
     const auto source = inputs_.files->open(tar.tar());
+    Gathered gathered(table);
     if (options_.salvage && source->size() < formats::kTarBlock) {
-      Gathered nothing(table);
       note_loss(input, 0, 0, false);
-      return take(input, std::move(nothing), table);
+      return take(input, std::move(gathered), table);
     }
-    std::optional<Gathered> gathered(std::in_place, table);
-    TarSamplesVisitor visitor;
-    visitor.sample = [&](formats::MovedSample&& sample) { keep(std::move(sample), *gathered); };
-    visitor.restart = [&] { gathered.emplace(table); };
+    const auto take_sample = [&](formats::MovedSample&& sample) { keep(std::move(sample), gathered); };
     TarSamples read{.cut = true};
     try {
-      read = read_tar_samples(*source, reading_of(input), visitor, ctx_);
+      const auto given = renames_.find("");
+      const std::string extension = given == renames_.end() ? std::string() : given->second;
+      read = read_tar_samples(*source, {options_, tar.path, input, extension}, take_sample, ctx_);
     } catch (const Error& error) {
-      const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered->found == 0;
+      const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered.found == 0;
       if (!is_no_tar || (!options_.salvage && inputs_.tars.size() == 1)) throw;
       if (!options_.salvage) {
         throw Error(error.code(), At{tar.path, 0}, "{}; {} leaves it out", error.what(),
                     remedy::in_text(remedy::with_salvage(command_of(options_))));
       }
     }
-    gathered->ignored += read.ignored;
+    gathered.ignored += read.ignored;
     const std::uint64_t listed = tar.listed ? tar.listed->bytes : 0;
     if (read.cut || (options_.salvage && read.lacks_end && source->size() < listed)) {
-      note_loss(input, gathered->found, read.end, read.lost_one);
+      note_loss(input, gathered.found, read.end, read.lost_one);
     } else {
-      gathered->lacks_end = read.lacks_end;
+      gathered.lacks_end = read.lacks_end;
       if (tar.listed) compare_bytes(tar, *source);
     }
-    if (tar.has_names && gathered->found > 0) nameless_.add(input, gathered->found);
-    take(input, std::move(*gathered), table);
+    if (tar.has_names && gathered.found > 0) nameless_.add(input, gathered.found);
+    take(input, std::move(gathered), table);
   }
 
   /// For a tar without a matching index: only its manifest has a checksum of its bytes.

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/remedies.hpp"
+#include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
@@ -39,7 +40,7 @@ struct Link {
 };
 
 formats::AfterEnd after_end(const TarReading& reading) {
-  return reading.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
+  return reading.options.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
 }
 
 void for_each_entry(ByteSource& tar, const TarReading& reading, const Context& ctx,
@@ -98,16 +99,6 @@ std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const
               text, remedy::in_text(remedy::verify({path})));
 }
 
-/// Turns a link into its file; false if the content is not known.
-bool follow_link(const std::map<std::uint64_t, LinkedContent>& links, formats::TarEntry& entry) {
-  const auto link = links.find(entry.header_offset);
-  if (link == links.end()) return false;
-  entry.type = formats::TarType::regular;
-  entry.data_offset = link->second.offset;
-  entry.size = link->second.size;
-  return true;
-}
-
 /// A sample of the tar at `path`, with its key and extensions as they are there, the latter in lower case.
 formats::MovedSample moved_sample(formats::IndexSample&& listed, std::size_t input, const std::string& path) {
   if (listed.members.size() > kMostMembers) {
@@ -127,36 +118,41 @@ formats::MovedSample moved_sample(formats::IndexSample&& listed, std::size_t inp
 /// One pass over a tar's headers. Keeps each sample until the next one arrives: the last may be truncated.
 class HeaderPass {
  public:
-  HeaderPass(const TarReading& reading, const TarSamplesVisitor& visitor, Context& ctx)
-      : reading_(reading), visitor_(visitor), ctx_(ctx) {}
+  HeaderPass(ByteSource& tar, const TarReading& reading, const std::function<void(formats::MovedSample&&)>& take,
+             Context& ctx)
+      : tar_(tar), reading_(reading), take_(take), ctx_(ctx) {}
 
-  /// False if `links` lacks a hard link of the tar.
-  bool run(ByteSource& tar, const std::map<std::uint64_t, LinkedContent>& links) {
-    bool needs_links = false;
+  TarSamples run() {
     ListingVisitor listing;
     listing.after_end = after_end(reading_);
     listing.admit = [&](formats::TarEntry& entry) {
       behind_end_ = false;
-      const bool resolved = entry.type == formats::TarType::hard_link && follow_link(links, entry);
-      needs_links = needs_links || (entry.type == formats::TarType::hard_link && !resolved);
+      if (entry.type == formats::TarType::hard_link) follow_link(entry);
       return admits(entry);
     };
     listing.sample = [&](formats::IndexSample&& listed) {
-      if (!needs_links) hold(std::move(listed));
-      return !needs_links;
+      hold(std::move(listed));
+      return true;
     };
     listing.other = [&](formats::TarEntry&& entry) {
       found_.ignored += entry.type == formats::TarType::directory ? 0 : 1;
     };
     listing.finding = [&](const formats::TarFinding& finding) { find(finding); };
-    found_.lacks_end = !list_headers(tar, reading_.path, listing, ctx_);
-    if (!needs_links) finish(tar.size());
-    return !needs_links;
+    found_.lacks_end = !list_headers(tar_, reading_.path, listing, ctx_);
+    finish();
+    return found_;
   }
 
-  const TarSamples& found() const { return found_; }
-
  private:
+  /// Turns a link into its file.
+  void follow_link(formats::TarEntry& entry) {
+    if (links_.empty()) links_ = resolve_hard_links(tar_, reading_, ctx_);
+    const LinkedContent& content = links_.at(entry.header_offset);
+    entry.type = formats::TarType::regular;
+    entry.data_offset = content.offset;
+    entry.size = content.size;
+  }
+
   bool admits(formats::TarEntry& entry) const {
     if (is_stray_name(entry.name)) return false;
     const auto name = formats::split_sample_name(entry.name);
@@ -173,11 +169,13 @@ class HeaderPass {
     if (fault != truncated && fault != bad_checksum && fault != bad_size && fault != data_after_end) {
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset, finding.text);
     }
-    if (!reading_.salvage) {
+    const ReshardOptions& options = reading_.options;
+    if (!options.salvage) {
       const bool joined = fault == data_after_end;
+      std::string command = remedy::with_salvage(command_of(options));
+      if (joined && !options.mark_duplicates) command = remedy::with_mark_duplicates(command);  // of equal keys
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset,
-                 fmt::format("{}; {} takes the samples {}", finding.text,
-                             remedy::in_text(joined ? reading_.join_command : reading_.salvage_command),
+                 fmt::format("{}; {} takes the samples {}", finding.text, remedy::in_text(command),
                              joined ? "of all of them" : "before that"));
     }
     behind_end_ = behind_end_ || fault == data_after_end;
@@ -195,22 +193,24 @@ class HeaderPass {
       before_.push_back(member.extension);
       found_.end = std::max(found_.end, member.offset + member.size);
     }
-    visitor_.sample(moved_sample(std::move(*held_), reading_.input, reading_.path));
+    take_(moved_sample(std::move(*held_), reading_.input, reading_.path));
     held_.reset();
   }
 
-  void finish(std::uint64_t tar_bytes) {
+  void finish() {
     if (!held_) return;
-    const bool is_whole = is_whole_before_cut(held_->members, before_, tar_bytes);
-    const bool may_be_cut = found_.cut || (found_.lacks_end && reading_.salvage);
+    const bool is_whole = is_whole_before_cut(held_->members, before_, tar_.size());
+    const bool may_be_cut = found_.cut || (found_.lacks_end && reading_.options.salvage);
     if (is_whole || behind_end_ || !may_be_cut) return flush();
     found_.cut = true;
     found_.lost_one = true;
   }
 
+  ByteSource& tar_;
   const TarReading& reading_;
-  const TarSamplesVisitor& visitor_;
+  const std::function<void(formats::MovedSample&&)>& take_;
   Context& ctx_;
+  std::map<std::uint64_t, LinkedContent> links_;  ///< after the first hard link
   TarSamples found_;
   std::optional<formats::IndexSample> held_;
   std::vector<std::string> before_;  ///< extensions of the sample that was kept last
@@ -219,15 +219,9 @@ class HeaderPass {
 
 }  // namespace
 
-TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading, const TarSamplesVisitor& visitor,
-                            Context& ctx) {
-  std::map<std::uint64_t, LinkedContent> links;
-  while (true) {
-    HeaderPass pass(reading, visitor, ctx);
-    if (pass.run(tar, links)) return pass.found();
-    links = resolve_hard_links(tar, reading, ctx);
-    visitor.restart();
-  }
+TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading,
+                            const std::function<void(formats::MovedSample&&)>& take, Context& ctx) {
+  return HeaderPass(tar, reading, take, ctx).run();
 }
 
 }  // namespace shardkit::dataset

@@ -16,20 +16,14 @@ namespace shardkit::dataset {
 /// empty names: readers treat them differently.
 bool is_stray_name(std::string_view name);
 
-struct TarReading {
-  std::string path;             ///< for messages
-  std::size_t input = 0;        ///< its number
-  std::string extension = {};   ///< of members without one; empty: they belong to no sample
-  bool salvage = false;         ///< a cut ends the tar, and tars that were put together are read to the end
-  std::string salvage_command;  ///< the command with that option, for the message of a call without it
-  std::string join_command;     ///< the same for tars that were put together, which may have the same keys
-};
+struct ReshardOptions;
 
-/// Receives the samples in order, with their original keys and extensions, the latter in lower case.
-struct TarSamplesVisitor {
-  std::function<void(formats::MovedSample&&)> sample;
-  /// Discard the samples so far: hard links were found, and all samples will be passed again.
-  std::function<void()> restart;
+struct TarReading {
+  const ReshardOptions&
+      options;                 ///< --salvage: a cut ends the tar, and tars that were put together are read to the end
+  std::string path;            ///< for messages
+  std::size_t input = 0;       ///< its number
+  std::string extension = {};  ///< of members without one; empty: they belong to no sample
 };
 
 /// Other content of a tar.
@@ -41,10 +35,12 @@ struct TarSamples {
   std::uint64_t end = 0;      ///< where the last complete sample ends
 };
 
-/// Reads the headers of `tar`. Hard links become the files that they refer to: GNU tar writes them for files that share
-/// an inode; readers of shards see no content there. Memory grows only with the links. Throws Error{corrupt} with tar
+/// Reads the headers of `tar`, and passes the samples to `take` in order, with their original keys and extensions, the
+/// latter in lower case. Hard links become the files that they refer to: GNU tar writes them for files that share an
+/// inode; readers of shards see no content there. Memory grows only with the links. Throws Error{corrupt} with tar
 /// and offset for a tar that readers do not read completely, unless it is to be salvaged, and for a link to no file of
 /// the tar or to itself; Error{unsupported} for samples that portable shards cannot contain.
-TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading, const TarSamplesVisitor& visitor, Context& ctx);
+TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading,
+                            const std::function<void(formats::MovedSample&&)>& take, Context& ctx);
 
 }  // namespace shardkit::dataset

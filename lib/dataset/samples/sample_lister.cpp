@@ -39,7 +39,7 @@ namespace {
 
 constexpr unsigned kSamplesBetweenChecks = 256;
 
-/// Makes samples of a shard's headers, by the rules of SampleGrouper, and reads their labels.
+/// Makes samples of a shard's headers and reads their labels.
 class HeaderLister {
  public:
   HeaderLister(ByteSource& source, const std::string& path, const ListingVisitor& visitor)
@@ -52,40 +52,37 @@ class HeaderLister {
     const auto name =
         admitted && !formats::is_metadata_name(entry.name) ? formats::split_sample_name(entry.name) : std::nullopt;
     if (!name) return hold(std::move(entry));
-    if (sample_.members.empty() || sample_.key != name->key) {
-      finish();
-      sample_.key = name->key;
-    }
-    if (sample_.members.size() == kMostSampleMembers) refuse_sample(entry);
-    std::string extension = lower_case(name->extension);
-    if (extension == kLabelExtension && !has_label()) sample_.label = read_label(entry);
-    const bool plain = !entry.facts.has(formats::TarFact::sparse);
-    sample_.members.push_back(
-        {std::move(extension), entry.data_offset, entry.size, {}, {}, std::move(entry.name), plain});
+    if (auto done = grouper_.add(entry)) pass(std::move(*done));
+    if (members_++ == kMostSampleMembers) refuse_sample(entry, name->key);
+    if (has_label_ || lower_case(name->extension) != kLabelExtension) return;
+    has_label_ = true;  // of several .cls members the first is the label, as reshard numbers the others
+    label_ = read_label(entry);
   }
 
-  /// The sample so far, and the members that wait until it ends.
+  /// The last sample, and the members that wait until it ends.
   void finish() {
-    if (!sample_.members.empty() && wants_more_) wants_more_ = visitor_.sample(std::exchange(sample_, {}));
-    release();
+    if (auto last = grouper_.finish()) pass(std::move(*last));
   }
 
  private:
+  void pass(formats::IndexSample&& sample) {
+    sample.label = std::exchange(label_, std::nullopt);
+    has_label_ = false;
+    members_ = 0;
+    if (wants_more_) wants_more_ = visitor_.sample(std::move(sample));
+    release();
+  }
+
   /// Until its sample is complete, so that folders between samples keep their position.
   void hold(formats::TarEntry&& entry) {
     constexpr std::size_t kMostHeld = 1000;
     held_.push_back(std::move(entry));
-    if (sample_.members.empty() || held_.size() == kMostHeld) release();
+    if (members_ == 0 || held_.size() == kMostHeld) release();
   }
 
   void release() {
     for (formats::TarEntry& entry : held_) visitor_.other(std::move(entry));
     held_.clear();
-  }
-
-  /// Of several .cls members the first is the label, as reshard numbers the others.
-  bool has_label() const {
-    return std::ranges::any_of(sample_.members, [](const auto& member) { return member.extension == kLabelExtension; });
   }
 
   std::optional<std::uint64_t> read_label(const formats::TarEntry& entry) {
@@ -97,15 +94,18 @@ class HeaderLister {
     return reader.label();
   }
 
-  [[noreturn]] void refuse_sample(const formats::TarEntry& entry) const {
+  [[noreturn]] void refuse_sample(const formats::TarEntry& entry, std::string_view key) const {
     throw Error(ErrorCode::corrupt, At{path_, entry.header_offset}, "shard '{}': sample '{}' has more than {} members",
-                path_, sample_.key, kMostSampleMembers);
+                path_, key, kMostSampleMembers);
   }
 
   ByteSource& source_;
   const std::string& path_;
   const ListingVisitor& visitor_;
-  formats::IndexSample sample_;
+  formats::SampleGrouper grouper_;
+  std::size_t members_ = 0;  ///< of the current sample
+  bool has_label_ = false;
+  std::optional<std::uint64_t> label_;
   std::vector<formats::TarEntry> held_;
   bool wants_more_ = true;
 };
@@ -160,37 +160,30 @@ SampleLister::SampleLister(const catalog::ShardSet& set, Context& ctx) : set_(se
   for (const formats::ManifestShard& shard : set_.manifest->shards) listed_.emplace(shard.name, &shard);
 }
 
-std::optional<SampleLister::Index> SampleLister::index_of(const catalog::ShardFile& shard) const {
-  Index index{io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name)), {}};
-  if (!set_.inputs->exists(index.path)) return std::nullopt;
+bool SampleLister::has_index(const catalog::ShardFile& shard, const std::string& index, bool spelled) const {
+  if (!set_.inputs->exists(index)) return false;
   std::string why = "it was made for other bytes than those of the shard";
   try {
-    index.summary = formats::read_shard_summary(*set_.inputs->open(index.path), index.path);
+    const formats::ShardSummary summary = formats::read_shard_summary(*set_.inputs->open(index), index);
     const auto entry = listed_.find(shard.name);
-    const bool as_listed = entry == listed_.end() || entry->second->xxh3_128 == index.summary.xxh3_128;
-    if (as_listed && index.summary.name == shard.name && index.summary.bytes == shard.bytes) return index;
+    const bool as_listed = entry == listed_.end() || entry->second->xxh3_128 == summary.xxh3_128;
+    if (as_listed && summary.name == shard.name && summary.bytes == shard.bytes)
+      return !spelled || !summary.plan.empty();
   } catch (const Error& error) {
     why = error.what();
   }
   const std::scoped_lock lock(mutex_);
-  if (!warned_of_.insert(index.path).second) return std::nullopt;
-  ctx_.warn("index_ignored", "the index of '{}' is not used: {}", shard.path, why);
-  return std::nullopt;
+  if (warned_of_.insert(index).second) ctx_.warn("index_ignored", "the index of '{}' is not used: {}", shard.path, why);
+  return false;
 }
 
-bool SampleLister::list(const catalog::ShardFile& shard, const ListingVisitor& visitor) const {
-  const auto index = index_of(shard);
-  if (index) {
-    list_by_index(shard, *index, visitor);
-  } else {
-    list_by_headers(shard, visitor);
+bool SampleLister::list(const catalog::ShardFile& shard, const ListingVisitor& visitor, bool spelled) const {
+  const std::string index = io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name));
+  if (!has_index(shard, index, spelled)) {
+    list_headers(*set_.inputs->open(shard.path), shard.path, visitor, ctx_);
+    return false;
   }
-  return index.has_value();
-}
-
-void SampleLister::list_by_index(const catalog::ShardFile& shard, const Index& index,
-                                 const ListingVisitor& visitor) const {
-  const auto source = set_.inputs->open(index.path);
+  const auto source = set_.inputs->open(index);
   bool wants_more = true;
   unsigned samples = 0;
   formats::ShardIndexVisitor lines;
@@ -199,12 +192,9 @@ void SampleLister::list_by_index(const catalog::ShardFile& shard, const Index& i
     formats::name_members(sample);
     if (wants_more) wants_more = visitor.sample(std::move(sample));
   };
-  formats::read_shard_index(*source, index.path, lines);
+  formats::read_shard_index(*source, index, lines);
   ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
-}
-
-void SampleLister::list_by_headers(const catalog::ShardFile& shard, const ListingVisitor& visitor) const {
-  list_headers(*set_.inputs->open(shard.path), shard.path, visitor, ctx_);
+  return true;
 }
 
 std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx) {

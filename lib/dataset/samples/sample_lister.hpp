@@ -84,22 +84,17 @@ class SampleLister {
  public:
   SampleLister(const catalog::ShardSet& set, Context& ctx);
 
-  struct Index {
-    std::string path;
-    formats::ShardSummary summary;
-  };
-  /// The index that may replace the shard's headers: it can be read, names this shard with its size, and agrees with
-  /// the manifest if there is one. An index that does not fit is a warning, once.
-  std::optional<Index> index_of(const catalog::ShardFile& shard) const;
-
-  /// By the index if one fits (then it returns true), else by headers. Adds the shard's bytes to the progress. Throws
+  /// By the index if one fits (then it returns true), else by headers. With `spelled`, an index of shardctl index does
+  /// not fit: it does not know how the tar spells names. Adds the shard's bytes to the progress. Throws
   /// Error{not_found, denied, io} for files that cannot be read, Error{corrupt} for a damaged index, a file that is not
   /// a tar and a sample of too many members, Error{cancelled} on a stop.
-  bool list(const catalog::ShardFile& shard, const ListingVisitor& visitor) const;
-  void list_by_index(const catalog::ShardFile& shard, const Index& index, const ListingVisitor& visitor) const;
-  void list_by_headers(const catalog::ShardFile& shard, const ListingVisitor& visitor) const;
+  bool list(const catalog::ShardFile& shard, const ListingVisitor& visitor, bool spelled = false) const;
 
  private:
+  /// Whether the index may replace the shard's headers: it can be read, names this shard with its size, and agrees with
+  /// the manifest if there is one. An index that does not fit is a warning, once.
+  bool has_index(const catalog::ShardFile& shard, const std::string& index, bool spelled) const;
+
   const catalog::ShardSet& set_;
   Context& ctx_;
   std::unordered_map<std::string_view, const formats::ManifestShard*> listed_;

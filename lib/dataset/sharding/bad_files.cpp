@@ -183,8 +183,8 @@ void keep_bad_files(io::OutputFiles& files, const std::string& folder, const std
   io::publish(files, path, as_bytes(text));
 }
 
-KnownBadFiles::KnownBadFiles(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity)
-    : identity_(identity) {
+Amendments find_amendments(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity) {
+  Amendments found;
   io::OutputFiles& files = target.files();
   const bool has_manifest = files.exists(target.path_of(formats::kManifestName));
   for (const std::string& name : files.names_in(target.state_path(""))) {
@@ -193,44 +193,18 @@ KnownBadFiles::KnownBadFiles(const ShardTarget& target, const catalog::SourceFol
     const bool finished = target.finished(*shard, false).has_value();
     bool reopen = false;
     for (BadFile& listed : read_bad_files(files, target.state_path(name))) {
-      File file{std::move(listed), {}, *shard};
-      file.now = source_status(images, file.listed.path);
-      if (finished && !is_same_status(file.now, file.listed.seen, identity)) {
+      FileStatus now = source_status(images, listed.path);
+      if (finished && !is_same_status(now, listed.seen, identity)) {
         // In a finished set it is refused as any file of the plan.
-        if (file.listed.state == BadState::corrected && has_manifest) continue;
+        if (listed.state == BadState::corrected && has_manifest) continue;
         reopen = true;
       }
-      std::string path = file.listed.path;
-      files_.emplace(std::move(path), std::move(file));
+      std::string path = listed.path;
+      found.files.emplace(std::move(path), KnownBadFile{std::move(listed), std::move(now)});
     }
-    if (reopen) reopened_.push_back(*shard);
+    if (reopen) found.reopened.push_back(*shard);
   }
-}
-
-catalog::FileStates KnownBadFiles::known() const {
-  catalog::FileStates states;
-  for (const auto& [path, file] : files_) states.emplace(path, file.listed.planned);
-  return states;
-}
-
-const KnownBadFiles::File* KnownBadFiles::find(const std::string& path) const {
-  const auto found = files_.find(path);
-  return found == files_.end() ? nullptr : &found->second;
-}
-
-std::uint64_t KnownBadFiles::deleted() const {
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(files_, [](const auto& file) { return file.second.listed.state == BadState::deleted; }));
-}
-
-std::vector<BadFile> KnownBadFiles::corrected(std::size_t shard) const {
-  std::vector<BadFile> corrected;
-  for (const auto& [path, file] : files_) {
-    if (file.shard != shard || !file.now.state) continue;
-    if (is_same_file(*file.now.state, file.listed.planned, identity_)) continue;
-    corrected.push_back({BadState::corrected, path, file.listed.planned, file.now, file.listed.reason});
-  }
-  return corrected;
+  return found;
 }
 
 }  // namespace shardkit::dataset

@@ -60,13 +60,15 @@ struct BadFiles {
   std::uint64_t samples = 0;       ///< open or left out, but for deleted ones
 };
 
-/// A sample that cannot be written because of its files, which all have one state.
+/// A sample that is left out of its shard, or that keeps it open. Its text is the reason.
 class BadSample : public Error {
  public:
-  explicit BadSample(std::vector<BadFile> bad)
-      : Error(bad.front().code(), bad.front().reason, bad.front().path), files(std::move(bad)) {}
+  /// `listed_as`: its path for the index.
+  BadSample(std::string listed_as, const Error& why, std::vector<BadFile> bad = {})
+      : Error(why), in_index(std::move(listed_as)), files(std::move(bad)) {}
 
-  std::vector<BadFile> files;
+  std::string in_index;
+  std::vector<BadFile> files;  ///< those that are bad, which all have one state; none: the sample is left out
 };
 
 /// Publishes the list of bad files of a shard; removes the list if there are none.
@@ -89,40 +91,24 @@ bool is_same_file(const catalog::FileState& one, const catalog::FileState& other
 /// Looks at a file of a source. Throws the errors of reading, except for files that are missing or denied.
 FileStatus source_status(const catalog::SourceFolder& images, const std::string& path);
 
-/// How this run amends a target's plan: the current state of the files that earlier runs listed. Read-only once made.
-class KnownBadFiles {
- public:
-  struct File {
-    BadFile listed;
-    FileStatus now;
-    std::size_t shard = 0;
+/// A file that an earlier run listed.
+struct KnownBadFile {
+  BadFile listed;
+  FileStatus now;
 
-    /// It existed when it was listed, and no longer does.
-    bool is_deleted() const { return now.gone && (listed.state == BadState::deleted || !listed.seen.gone); }
-  };
-
-  /// Reads the lists of a target that has a plan, and looks at each file. Throws Error{corrupt} for damaged lists, and
-  /// the errors of reading the source, except for files that are missing or denied.
-  KnownBadFiles(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity);
-  /// Of a target without a plan.
-  KnownBadFiles() = default;
-
-  /// The plan's entries for the files that may differ from it.
-  catalog::FileStates known() const;
-  bool empty() const { return files_.empty(); }
-  /// Files that were deleted after they had been listed, if shards are finished without them.
-  std::uint64_t deleted() const;
-  /// Null for files that are not listed.
-  const File* find(const std::string& path) const;
-  /// Finished shards that left out files which have since changed, or that contain such files in an unfinished set.
-  const std::vector<std::size_t>& reopened() const { return reopened_; }
-  /// The current state of the existing files of a shard that differ from the plan.
-  std::vector<BadFile> corrected(std::size_t shard) const;
-
- private:
-  FileIdentity identity_ = FileIdentity::mtime;
-  std::map<std::string, File> files_;  ///< by path
-  std::vector<std::size_t> reopened_;
+  /// It existed when it was listed, and no longer does.
+  bool is_deleted() const { return now.gone && (listed.state == BadState::deleted || !listed.seen.gone); }
 };
+
+/// How a run amends the plan of its target. Nothing in a target without a plan.
+struct Amendments {
+  std::map<std::string, KnownBadFile> files = {};  ///< by path
+  /// Finished shards that left out files which have since changed, or that contain such files in an unfinished set.
+  std::vector<std::size_t> reopened = {};
+};
+
+/// Reads the lists of a target that has a plan, and looks at each file. Throws Error{corrupt} for damaged lists, and
+/// the errors of reading the source, except for files that are missing or denied.
+Amendments find_amendments(const ShardTarget& target, const catalog::SourceFolder& images, FileIdentity identity);
 
 }  // namespace shardkit::dataset

@@ -62,7 +62,6 @@ ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::opt
                        io::OutputFiles& files, Context& ctx)
     : target_(std::move(target)),
       kinds_(parse_index_kinds(options.index)),
-      claim_(claim_part(options, parts)),
       recheck_(options.recheck),
       keep_cached_(options.keep_cached),
       dry_run_(options.dry_run),
@@ -71,6 +70,13 @@ ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::opt
       ctx_(ctx),
       start_(std::chrono::steady_clock::now()) {
   check_usage(!keep_cached_ || files.is_local(), "--keep-cached is for a folder on disk: a bucket has no page cache");
+  const std::optional<PartClaim> claim = claim_part(options, parts);
+  if (!claim) return;
+  if (const Part* part = std::get_if<Part>(&*claim)) {
+    part_ = *part;
+  } else {
+    task_ = std::get<ArrayTask>(*claim);
+  }
 }
 
 OutputSet& ConvertJob::add_set(const std::string& name) {
@@ -87,13 +93,12 @@ void ConvertJob::prepare(OutputSet& set) {
   require_part();
   set.prepare();
   // Before there is a plan, so that nobody finds a plan of parts whose division is not known.
-  if (const Part* part = claim_ ? std::get_if<Part>(&*claim_) : nullptr) set.announce_part(*part);
+  if (part_) set.announce_part(*part_);
 }
 
 void ConvertJob::require_part() {
-  const ArrayTask* claimed = claim_ ? std::get_if<ArrayTask>(&*claim_) : nullptr;
-  if (claimed == nullptr) return;
-  const ArrayTask task = with_planned_parts(*claimed);
+  if (!task_) return;
+  const ArrayTask task = with_planned_parts(*task_);
   const auto is_recorded = [](const OutputSet& set) { return set.division().has_value(); };
   if (std::ranges::none_of(sets_, is_recorded)) division_of(task);
 }
@@ -114,9 +119,8 @@ ArrayTask ConvertJob::with_planned_parts(ArrayTask task) {
 }
 
 void ConvertJob::settle_part() {
-  if (!claim_) return;
-  const ArrayTask* task = std::get_if<ArrayTask>(&*claim_);
-  part_ = task != nullptr ? part_of_task(with_planned_parts(*task)) : std::get<Part>(*claim_);
+  if (task_) part_ = part_of_task(with_planned_parts(*task_));
+  if (!part_) return;
   for (OutputSet& set : sets_) set.announce_part(*part_);
 }
 

@@ -89,6 +89,7 @@ class ConvertJob {
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
   /// contains shards of its own: its readers would find one set and, in its folders, others.
   OutputSet& add_set(const std::string& name);
+  const std::string& target() const { return target_; }
   /// Their addresses stay the same.
   std::deque<OutputSet>& sets() { return sets_; }
   /// Threads that work at the same time.
@@ -136,8 +137,8 @@ class ConvertJob {
 
   const std::string target_;
   const IndexKinds kinds_;
-  const std::optional<PartClaim> claim_;
-  std::optional<Part> part_;  ///< after settle_part(); all shards without one
+  std::optional<ArrayTask> task_;  ///< its part is known after settle_part()
+  std::optional<Part> part_;       ///< all shards without one
   const bool recheck_;
   const bool keep_cached_;
   const bool dry_run_;

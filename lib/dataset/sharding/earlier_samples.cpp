@@ -130,17 +130,13 @@ bool EarlierSamples::is_still_bad(const catalog::ScannedClass& owner, const cata
   return found != bad_.end() && found->second == owner.state_of(file);
 }
 
-std::uint64_t EarlierSamples::state_of(const formats::PlannedSample& sample, std::optional<std::uint64_t> label) const {
-  std::string text = label ? fmt::format("{}\t", *label) : std::string();
-  const auto add_file = [&](const formats::PlannedFile& file) {
-    text += fmt::format("{}\t{}\t", file.path.empty() ? file.extension : file.path, file.size);
-    if (identity_ == FileIdentity::mtime) text += fmt::format("{}\t{}", file.mtime_ns, file.version.value_or("-"));
-    text += '\n';
-  };
-  add_file(sample.image);
-  for (const formats::PlannedFile& file : sample.sidecars) add_file(file);
-  text += sample.json;
-  return xxh3_64(as_bytes(text));
+/// Of its files, row and label, but not of its key: it keeps the one that it has in the set, also where files beside it
+/// that share the stem came or went.
+std::uint64_t EarlierSamples::state_of(formats::PlannedSample sample, std::optional<std::uint64_t> label) const {
+  sample.class_index.reset();
+  sample.mark = formats::KeyMark::none;
+  const std::string line = formats::sample_line({}, sample, identity_ == FileIdentity::mtime);
+  return xxh3_64(as_bytes(label ? fmt::format("{}\t{}", *label, line) : line));
 }
 
 const EarlierSamples::Entry* EarlierSamples::find(const std::string& path) const {
@@ -196,7 +192,6 @@ EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const s
       ++taken;
       const std::string path = owner.path_of(owner.files[f]);
       const formats::PlannedSample sample = planned_sample(source, c, f);
-      // It keeps the key that it has in the set, also where files beside it that share the stem came or went.
       if (const Entry* entry = find(folder + path)) {
         if (entry->state == state_of(sample, source.labels[c]) || formats::is_unread(sample.image)) continue;
         if (++all_changed == 1) changed = path;

@@ -49,12 +49,12 @@ class EarlierSamples {
  private:
   struct Entry {
     Hash128 path;             ///< XXH3-128
-    std::uint64_t state = 0;  ///< XXH3-64 of sizes, times and label
+    std::uint64_t state = 0;  ///< state_of()
   };
   void add_plan(const std::string& path, const ShardTarget& target, const std::string& folder);
   void add_shard(const formats::PlanReader& plan, std::size_t shard, const ShardTarget& target,
                  const std::string& folder);
-  std::uint64_t state_of(const formats::PlannedSample& sample, std::optional<std::uint64_t> label) const;
+  std::uint64_t state_of(formats::PlannedSample sample, std::optional<std::uint64_t> label) const;
   bool is_still_bad(const catalog::ScannedClass& owner, const catalog::ScannedFile& file) const;
   const Entry* find(const std::string& path) const;
 

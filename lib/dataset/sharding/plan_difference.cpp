@@ -82,59 +82,6 @@ std::string class_difference(const formats::PlanHead& before, const formats::Pla
   return fmt::format("class '{}' no longer exists", gone.begin()->first);
 }
 
-/// Clears the fields that `identity` ignores.
-void reduce(formats::PlannedFile& file, FileIdentity identity) {
-  if (identity == FileIdentity::mtime) return;
-  file.mtime_ns = 0;
-  file.version.reset();
-}
-
-bool is_same(const formats::PlannedSample& one, const formats::PlannedSample& other, FileIdentity identity) {
-  if (identity == FileIdentity::mtime) return one == other;
-  const auto reduced = [&](formats::PlannedSample sample) {
-    reduce(sample.image, identity);
-    for (formats::PlannedFile& file : sample.sidecars) reduce(file, identity);
-    return sample;
-  };
-  return reduced(one) == reduced(other);
-}
-
-/// The difference between two samples that are not the same.
-PlanDifference sample_difference(const formats::PlanReader& before, formats::PlannedSample was,
-                                 const formats::PlanReader& now, formats::PlannedSample is, FileIdentity identity) {
-  const std::string path = formats::image_path(now.head(), is);
-  if (formats::image_path(before.head(), was) != path)
-    return {Difference::samples, fmt::format("'{}' is at the position of another file", path)};
-  if (was.image.size != is.image.size) {
-    return {Difference::content, fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size)};
-  }
-  reduce(was.image, identity);
-  reduce(is.image, identity);
-  if (was.image != is.image) return {Difference::times, fmt::format("'{}' was modified since", path)};
-  if (was.group != is.group) return {Difference::content, fmt::format("'{}' belongs to another group", path)};
-  if (was.json != is.json)
-    return {Difference::content, fmt::format("the .json of '{}' is different: its row has changed", path)};
-  return {Difference::content, fmt::format("the side-cars of '{}' are different", path)};
-}
-
-PlanDifference first_other_sample(const formats::PlanReader& before, const formats::PlanReader& now,
-                                  FileIdentity identity) {
-  formats::PlannedSample was;
-  formats::PlannedSample is;
-  for (std::size_t shard = 0; shard < std::min(before.shards().size(), now.shards().size()); ++shard) {
-    auto old_samples = before.read_shard(shard);
-    auto new_samples = now.read_shard(shard);
-    while (true) {
-      const bool had = old_samples.next(was);
-      const bool has = new_samples.next(is);
-      if (had != has) return {Difference::samples, fmt::format("shard {} has a different number of samples", shard)};
-      if (!had) break;
-      if (!is_same(was, is, identity)) return sample_difference(before, was, now, is, identity);
-    }
-  }
-  return {};
-}
-
 std::string input_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
   for (std::size_t i = 0; i < std::max(before.inputs.size(), now.inputs.size()); ++i) {
     if (i >= now.inputs.size()) return fmt::format("input '{}' no longer exists", before.inputs[i].name);
@@ -187,6 +134,43 @@ PlanDifference with_gone_files(PlanDifference found, const formats::PlanReader& 
   return found;
 }
 
+/// The difference between two samples that are not the same.
+PlanDifference sample_difference(const formats::PlanReader& before, const formats::PlannedSample& was,
+                                 const formats::PlanReader& now, const formats::PlannedSample& is,
+                                 FileIdentity identity) {
+  const std::string path = formats::image_path(now.head(), is);
+  if (formats::image_path(before.head(), was) != path)
+    return with_gone_files({fmt::format("'{}' is at the position of another file", path)}, before, now);
+  if (was.image.size != is.image.size)
+    return {fmt::format("'{}' had {} bytes, has {}", path, was.image.size, is.image.size)};
+  if (identity == FileIdentity::mtime && was.image != is.image)
+    return {.text = fmt::format("'{}' was modified since", path), .is_time = true};
+  if (was.group != is.group) return {fmt::format("'{}' belongs to another group", path)};
+  if (was.json != is.json) return {fmt::format("the .json of '{}' is different: its row has changed", path)};
+  return {fmt::format("the side-cars of '{}' are different", path)};
+}
+
+std::optional<PlanDifference> first_other_sample(const formats::PlanReader& before, const formats::PlanReader& now,
+                                                 FileIdentity identity) {
+  formats::PlannedSample was;
+  formats::PlannedSample is;
+  for (std::size_t shard = 0; shard < std::min(before.shards().size(), now.shards().size()); ++shard) {
+    auto old_samples = before.read_shard(shard);
+    auto new_samples = now.read_shard(shard);
+    while (true) {
+      const bool had = old_samples.next(was);
+      const bool has = new_samples.next(is);
+      if (had != has)
+        return with_gone_files({fmt::format("shard {} has a different number of samples", shard)}, before, now);
+      if (!had) break;
+      const bool with_states = identity == FileIdentity::mtime;
+      if (formats::sample_line(before.head(), was, with_states) != formats::sample_line(now.head(), is, with_states))
+        return sample_difference(before, was, now, is, identity);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string option_difference(const formats::PlanHead& before, const formats::PlanHead& now) {
@@ -206,21 +190,19 @@ std::string option_difference(const formats::PlanHead& before, const formats::Pl
                      fmt::join(is, " and "));
 }
 
-PlanDifference plan_difference(const formats::PlanReader& before, const formats::PlanReader& now,
-                               FileIdentity identity) {
-  if (const auto text = option_difference(before.head(), now.head()); !text.empty()) return {Difference::options, text};
-  if (const auto text = input_difference(before.head(), now.head()); !text.empty()) return {Difference::inputs, text};
+std::optional<PlanDifference> plan_difference(const formats::PlanReader& before, const formats::PlanReader& now,
+                                              FileIdentity identity) {
+  if (const auto text = option_difference(before.head(), now.head()); !text.empty()) return PlanDifference{text};
+  if (const auto text = input_difference(before.head(), now.head()); !text.empty()) return PlanDifference{text};
   const std::string classes = class_difference(before.head(), now.head());
-  if (!now.head().inputs.empty())
-    return {Difference::inputs, classes.empty() ? "an input's index has changed" : classes};
-  if (!classes.empty()) return with_gone_files({Difference::classes, classes}, before, now);
+  if (!now.head().inputs.empty()) return PlanDifference{classes.empty() ? "an input's index has changed" : classes};
+  if (!classes.empty()) return with_gone_files({classes}, before, now);
   const auto& was = before.head().skipped;
   const auto& is = now.head().skipped;
   // Files that were left out may be deleted.
   if (!std::ranges::includes(was, is, {}, &formats::IndexSkip::path, &formats::IndexSkip::path))
-    return with_gone_files({Difference::left_out, "other files cannot be read", SourceFiles::added}, before, now);
-  const PlanDifference other = first_other_sample(before, now, identity);
-  return other.kind == Difference::samples ? with_gone_files(other, before, now) : other;
+    return with_gone_files({"other files cannot be read", SourceFiles::added}, before, now);
+  return first_other_sample(before, now, identity);
 }
 
 }  // namespace shardkit::dataset

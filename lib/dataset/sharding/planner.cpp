@@ -108,7 +108,6 @@ class Planner {
     }
     if (scan_.labeled()) add_unused_classes();
     find_paths();
-    label_digits_ = formats::label_digits(head_);
     if (order_.empty() && (!scope_.start || head_.skipped.empty())) {  // --append may only note files left out
       throw Error(ErrorCode::not_found, At{source_.images.path}, "no readable images below '{}'", source_.images.path);
     }
@@ -186,9 +185,7 @@ class Planner {
     std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more with metadata: computed once
     blocks.reserve(order_.size());
     for (const Position& position : order_) {
-      const formats::PlannedSample sample = sample_at(position);
-      const std::size_t label_digits = sample.class_index ? label_digits_[*sample.class_index] : 0;
-      const std::uint64_t bytes = formats::sample_tar_bytes(sample, label_digits);
+      const std::uint64_t bytes = formats::sample_tar_bytes(head_, sample_at(position));
       blocks.push_back(static_cast<std::uint32_t>(bytes / formats::kTarBlock));
       note_sample();
     }
@@ -240,7 +237,6 @@ class Planner {
   Context& ctx_;
   formats::PlanHead head_;
   std::vector<std::optional<std::uint32_t>> class_numbers_;  ///< in head_, of the scan's classes; empty: no label
-  std::vector<std::size_t> label_digits_;
   std::vector<Position> order_;
   PlanSummary result_;
 };

@@ -113,7 +113,7 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
               options.metadata, row.line, path, owner->path_of(owner->files.front()), source.images.path);
 }
 
-void hold_against_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+void compare_with_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
   refuse_two_jsons(source.scan, source.images);
   if (options.metadata.empty()) return;
   const catalog::ImageNotes::Unused unused = source.notes->unused(source.scan);
@@ -295,7 +295,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   source.notes = read_notes(images, options, several, ctx);
   if (source.notes) source.notes->complete(source.scan);
   if (several && !several->label_column.empty()) warn_of_contradictions(source, ctx);
-  if (source.notes) hold_against_notes(source, options, ctx);
+  if (source.notes) compare_with_notes(source, options, ctx);
   catalog::choose_keys(source.scan);
   source.labels = labels_of(source.scan, class_map, set.classes, options.class_map);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

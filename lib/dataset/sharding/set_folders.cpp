@@ -19,8 +19,7 @@ std::vector<std::string> sets_below(io::OutputFiles& files, const std::string& f
   std::vector<std::string> sets;
   for (const std::string& name : files.names_in(folder)) {
     std::string set = io::join_path(folder, name);
-    if (files.exists(io::join_path(io::join_path(set, formats::kStateFolder), formats::plan_name(0))))
-      sets.push_back(std::move(set));
+    if (files.exists(io::join_path(set, formats::plan_path(0)))) sets.push_back(std::move(set));
   }
   std::ranges::sort(sets);
   return sets;
@@ -34,12 +33,6 @@ void refuse_target_inside(const std::string& target, const std::string& from, st
   }
   throw Error(ErrorCode::usage, At{target}, "the target '{}' is inside the {} '{}'; choose a folder outside of it",
               target, role, from);
-}
-
-bool is_merged(const ShardTarget& target) {
-  const std::string path = target.path_of(formats::kManifestName);
-  return target.files().exists(path) &&
-         formats::read_manifest(io::read_text(target.files(), path), path).plan_hash == to_hex(target.plan().hash());
 }
 
 std::optional<std::uint64_t> known_parts(const ShardTarget& target) {

@@ -15,8 +15,6 @@ std::vector<std::string> sets_below(io::OutputFiles& files, const std::string& f
 /// Throws Error{usage} if `target` is the folder `from` or inside it: the next run would read what this one writes.
 /// `role` is what the message calls `from`, such as "source". Both may be addresses.
 void refuse_target_inside(const std::string& target, const std::string& from, std::string_view role);
-/// Whether the manifest of the target's plan, which is open, is there.
-bool is_merged(const ShardTarget& target);
 /// How many parts write the target, whose plan is open: as its array tasks recorded it, else as the plan says, else as
 /// in the division of which most is there or was begun, also by a run that was killed. Empty if nothing shows it.
 std::optional<std::uint64_t> known_parts(const ShardTarget& target);

@@ -57,6 +57,15 @@ std::optional<formats::PlanStart> start_if_intact(io::OutputFiles& files, const 
 
 }  // namespace
 
+std::unique_ptr<io::RunFile> begin_run(io::OutputFiles& files, const std::string& folder) {
+  const std::string state = io::join_path(folder, formats::kStateFolder);
+  files.create_directories(state);
+  if (!files.is_local()) return nullptr;
+  io::remove_stale_temps(files, folder);
+  io::remove_stale_temps(files, state);
+  return std::make_unique<io::RunFile>(files, state);
+}
+
 void append_skipped(io::OutputFiles& files, const std::string& index_path, std::vector<formats::IndexSkip>& skipped) {
   const auto index = files.open(index_path);
   formats::ShardIndexVisitor visitor;
@@ -66,18 +75,14 @@ void append_skipped(io::OutputFiles& files, const std::string& index_path, std::
 
 ShardTarget::ShardTarget(io::OutputFiles& files, std::string folder, bool dry_run)
     : files_(files), folder_(std::move(folder)), dry_run_(dry_run) {
-  while (files_.exists(state_path(formats::plan_name(number_ + 1)))) ++number_;
+  while (files_.exists(path_of(formats::plan_path(number_ + 1)))) ++number_;
 }
 
 void ShardTarget::prepare() {
   refuse_foreign();
   if (dry_run_) return;
   is_new_ = !files_.exists(folder_);
-  files_.create_directories(io::join_path(folder_, formats::kStateFolder));
-  if (!files_.is_local()) return;  // runs on other machines do no harm: their objects are compared
-  io::remove_stale_temps(files_, folder_);
-  io::remove_stale_temps(files_, io::join_path(folder_, formats::kStateFolder));
-  run_ = std::make_unique<io::RunFile>(files_, io::join_path(folder_, formats::kStateFolder));
+  run_ = begin_run(files_, folder_);
 }
 
 void ShardTarget::remove_if_empty() {
@@ -94,9 +99,7 @@ void ShardTarget::refuse_foreign() const {
   }
   for (const std::string& name : files_.names_in(folder_)) {
     if (name.starts_with('.') || name == "lost+found") continue;
-    if (const std::string plan =
-            io::join_path(path_of(name), io::join_path(formats::kStateFolder, formats::plan_name(0)));
-        files_.exists(plan)) {
+    if (const std::string plan = io::join_path(path_of(name), formats::plan_path(0)); files_.exists(plan)) {
       const auto file = files_.open(plan);
       const auto options = formats::PlanReader(*file, plan).head().options;
       const auto split = options.find("split");
@@ -198,7 +201,7 @@ std::vector<io::Run> ShardTarget::runs_besides(const std::string& plan) const {
   std::set<std::string> here;
   bool is_known = true;  // what the runs of each plan announce
   for (std::uint64_t number = number_ - std::min<std::uint64_t>(number_, 1); number <= number_; ++number) {
-    const std::string path = state_path(formats::plan_name(number));
+    const std::string path = path_of(formats::plan_path(number));
     if (!files_.exists(path)) continue;
     const auto behind = start_if_intact(files_, path, false);
     if (behind) here.insert(to_hex(behind->plan));
@@ -231,39 +234,36 @@ void ShardTarget::compare_plan(ByteSource& other, const std::string& path, FileI
     throw Error(ErrorCode::conflict, At{folder_},
                 "'{}' has shards that convert --append added: run this command with --append", folder_);
   }
-  PlanDifference found;
+  std::optional<PlanDifference> found;
   try {
     found = plan_difference(*plan_, now, identity);
   } catch (const Error&) {
     refuse_runs_besides(to_hex(now.hash()));
     throw;
   }
-  if (found.kind == Difference::none) return plan_->check_bytes();
-  refuse_runs_besides(to_hex(now.hash()), found.text);
-  const bool is_finished = now.head().inputs.empty() && this->is_finished(*plan_);
+  if (!found) return plan_->check_bytes();
+  refuse_runs_besides(to_hex(now.hash()), found->text);
+  const bool is_finished = now.head().inputs.empty() && this->is_finished();
   if (plan_->head().start && is_finished) throw append_ended(folder_);
   if (plan_->head().start) {
     throw Error(ErrorCode::conflict, At{folder_},
                 "another --append into '{}' is not finished: {}; run it with the original source, or add --discard to "
                 "this command, which removes what the other one wrote",
-                folder_, found.text);
+                folder_, found->text);
   }
-  const bool only_times =
-      found.kind == Difference::times && plan_difference(*plan_, now, FileIdentity::size).kind == Difference::none;
-  const bool may_append = is_finished && found.files == SourceFiles::added;
+  const bool only_times = found->is_time && !plan_difference(*plan_, now, FileIdentity::size);
+  const bool may_append = is_finished && found->files == SourceFiles::added;
   throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder",
-              folder_, is_finished ? "a finished set" : "shards", found.text,
+              folder_, is_finished ? "a finished set" : "shards", found->text,
               only_times   ? "sizes are equal: if only times differ, add --identity size, or "
               : may_append ? "add new files with --append, or "
-              : found.files == SourceFiles::gone
+              : found->files == SourceFiles::gone
                   ? "restore the missing images, which no option removes from shards, or "
                   : "");
 }
 
-bool ShardTarget::is_finished(const formats::PlanReader& plan) const {
-  const std::string manifest = path_of(formats::kManifestName);
-  return files_.exists(manifest) &&
-         formats::read_manifest(io::read_text(files_, manifest), manifest).plan_hash == to_hex(plan.hash());
+bool ShardTarget::is_finished() const {
+  return files_.exists(path_of(formats::kManifestName)) && manifest_now().plan_hash == to_hex(plan_->hash());
 }
 
 void ShardTarget::begin_append(bool discard) {
@@ -275,7 +275,7 @@ void ShardTarget::begin_append(bool discard) {
                 "separate folder and join both sets with `shardctl reshard`",
                 folder_);
   }
-  if (!is_finished(*plan_)) {
+  if (!is_finished()) {
     may_discard_ = discard && plan_->head().start.has_value();
     return;
   }
@@ -287,10 +287,10 @@ void ShardTarget::begin_append(bool discard) {
 /// Opens the current plan. False if it is damaged and that of an unfinished --append that `discard` may remove.
 bool ShardTarget::open_for_append(bool discard) try {
   open_plan();
-  if (number_ > 0 && !is_finished(*plan_)) plan_->check_bytes();
+  if (number_ > 0 && !is_finished()) plan_->check_bytes();
   return true;
 } catch (const Error& error) {
-  const auto open = [&](std::uint64_t number) { return files_.open(state_path(formats::plan_name(number))); };
+  const auto open = [&](std::uint64_t number) { return files_.open(path_of(formats::plan_path(number))); };
   if (error.code() != ErrorCode::corrupt || error.path() != plan_path() || number_ == 0 ||
       !formats::is_append_unfinished(manifest_now().plan_hash, number_, open))
     throw;
@@ -301,16 +301,18 @@ bool ShardTarget::open_for_append(bool discard) try {
                 plan_path());
   }
   plan_.reset();
-  start_ = start_behind(*plan_before().reader);
+  const std::string before = earlier_plans().back();
+  const auto file = files_.open(before);
+  start_ = start_behind(formats::PlanReader(*file, before));
   may_discard_ = true;
   return false;
 }
 
-ShardTarget::OpenedPlan ShardTarget::plan_before() const {
+/// Of the plan before the current one.
+formats::PlanHead ShardTarget::head_before() const {
   const std::string path = earlier_plans().back();
-  auto file = files_.open(path);
-  auto reader = std::make_unique<formats::PlanReader>(*file, path);
-  return {std::move(file), std::move(reader)};
+  const auto file = files_.open(path);
+  return formats::PlanReader(*file, path).head();
 }
 
 formats::Manifest ShardTarget::manifest_now() const {
@@ -345,15 +347,12 @@ void ShardTarget::discard_unless(const Hash128& plan) {
 /// Shards with a file here or in the state folder, numbered behind those of the plan before and below `end`. Found by
 /// their names: the plan that names them may be damaged.
 std::set<std::string> ShardTarget::added_shards(std::uint64_t end) const {
-  const std::string prefix = plan_before().reader->head().name + "-";
+  const std::string prefix = head_before().name;
   std::set<std::string> shards;
   for (const std::string& folder : {folder_, state_path("")}) {
     for (const std::string& name : files_.names_in(folder)) {
-      if (!name.starts_with(prefix)) continue;
-      const std::size_t dot = name.find('.', prefix.size());
-      std::uint64_t number = 0;
-      if (dot == std::string::npos || !parse_number(name.substr(prefix.size(), dot - prefix.size()), number)) continue;
-      if (number >= start_->shards && number < end) shards.insert(name.substr(0, dot) + ".tar");
+      const auto number = formats::shard_number(prefix, name);
+      if (number && *number >= start_->shards && *number < end) shards.insert(formats::shard_name(prefix, *number));
     }
   }
   for (const formats::ManifestShard& shard : manifest_now().shards) shards.erase(shard.name);
@@ -372,7 +371,7 @@ void ShardTarget::remove_unpublished(std::uint64_t end) const {
     files_.remove(path_of(shard));
   }
   for (const std::string& name : files_.names_in(state_path(""))) {
-    if (name.starts_with("part-")) files_.remove(state_path(name));
+    if (parse_part_file_name(name)) files_.remove(state_path(name));
   }
   files_.remove(division_path());
   files_.remove(earlier_manifest_path());
@@ -383,14 +382,14 @@ void ShardTarget::remove_unpublished(std::uint64_t end) const {
 }
 
 void ShardTarget::refuse_superseded() const {
-  if (!files_.exists(state_path(formats::plan_name(number_ + 1)))) return;
+  if (!files_.exists(path_of(formats::plan_path(number_ + 1)))) return;
   throw Error(ErrorCode::in_use, At{folder_},
               "convert --append added to '{}' while this command ran; run it again with --append", folder_);
 }
 
 std::vector<std::string> ShardTarget::earlier_plans() const {
   std::vector<std::string> paths;
-  for (std::uint64_t i = 0; i < number_; ++i) paths.push_back(state_path(formats::plan_name(i)));
+  for (std::uint64_t i = 0; i < number_; ++i) paths.push_back(path_of(formats::plan_path(i)));
   return paths;
 }
 
@@ -432,7 +431,7 @@ void ShardTarget::require_earlier_shards(bool recheck) const {
 
 void ShardTarget::refuse_other_options(formats::PlanHead head) const {
   if (!start_) return;
-  formats::PlanHead before = plan_before().reader->head();
+  formats::PlanHead before = head_before();
   for (formats::PlanHead* plan : {&before, &head})
     plan->options.erase("source_folder");  // where the files are tells it
   const std::string difference = option_difference(before, head);

@@ -21,7 +21,7 @@
 namespace shardkit::dataset {
 
 /// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
-/// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_name()).
+/// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_path()).
 /// The last plan is current: all calls are about its shards. Runs that write to the folder announce themselves
 /// (io::RunFile): those of one plan work together, another plan has to wait until they have ended. In a bucket nothing
 /// shows runs; each object is written whole, and never replaced by other bytes.
@@ -96,6 +96,10 @@ class ShardTarget {
   void open_plan();
   const formats::PlanReader& plan() const { return *plan_; }
   bool is_plan_open() const { return plan_ != nullptr; }
+  /// The manifest that is there. Throws the errors of reading it.
+  formats::Manifest manifest_now() const;
+  /// Whether it is that of the plan, which is open.
+  bool is_finished() const;
 
   /// The shard's index entry if shard and index exist and fit the plan; empty if the shard must be written. `recheck`
   /// also compares the tar's bytes with its checksum.
@@ -121,7 +125,7 @@ class ShardTarget {
   std::map<std::string, std::uint64_t> left_out_by_class(const std::set<std::string_view>& shorter,
                                                          const std::vector<formats::IndexSkip>& skipped) const;
 
-  std::string plan_path() const { return state_path(formats::plan_name(number_)); }
+  std::string plan_path() const { return path_of(formats::plan_path(number_)); }
   std::string division_path() const { return plan_path() + ".division"; }
   std::string earlier_manifest_path() const;
   void keep_earlier_manifest() const;
@@ -132,17 +136,11 @@ class ShardTarget {
   /// The live runs of others that follow another plan than `plan`, which is or was current, or discard one.
   std::vector<io::Run> runs_besides(const std::string& plan) const;
   void refuse_runs_besides(const std::string& plan, const std::string& why = {}) const;
-  bool is_finished(const formats::PlanReader& plan) const;
   void discard_unless(const Hash128& plan);
   void remove_unpublished(std::uint64_t end) const;
   std::set<std::string> added_shards(std::uint64_t end) const;
   bool open_for_append(bool discard);
-  struct OpenedPlan {
-    std::unique_ptr<ByteSource> file;
-    std::unique_ptr<formats::PlanReader> reader;
-  };
-  OpenedPlan plan_before() const;
-  formats::Manifest manifest_now() const;
+  formats::PlanHead head_before() const;
 
   io::OutputFiles& files_;
   std::string folder_;
@@ -157,6 +155,10 @@ class ShardTarget {
   std::unique_ptr<ByteSource> plan_file_;
   std::unique_ptr<formats::PlanReader> plan_;
 };
+
+/// Makes the folder of a set and its state folder, and announces a run there; null for a bucket, where nothing shows
+/// runs: those on other machines do no harm, because their objects are compared. Removes what killed processes left.
+std::unique_ptr<io::RunFile> begin_run(io::OutputFiles& files, const std::string& folder);
 
 /// Adds the files that a shard left out, as its index lists them.
 void append_skipped(io::OutputFiles& files, const std::string& index_path, std::vector<formats::IndexSkip>& skipped);

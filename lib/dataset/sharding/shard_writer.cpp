@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <stop_token>
@@ -12,7 +13,6 @@
 
 #include "core/units.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
-#include "dataset/sharding/buffer_pool.hpp"
 #include "formats/shard_hash.hpp"
 #include "formats/tar_header.hpp"
 #include "io/large_file.hpp"
@@ -37,6 +37,66 @@ std::int64_t since(std::chrono::steady_clock::time_point start) {
 
 double to_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
+/// Aligned memory that is reused, because fresh pages cost a fault each. Bytes start undefined.
+struct Buffer {
+  io::AlignedBuffer memory;
+  std::size_t capacity = 0;
+  MutableBytes bytes() { return memory.get(capacity); }
+};
+
+/// Capacities are multiples of this, so that a spare fits the next request more often.
+constexpr std::size_t kGrain = 128U * 1024U;
+
+/// Lends buffers and keeps the sum of lent buffers below a budget. Thread-safe.
+class BufferPool {
+ public:
+  explicit BufferPool(std::uint64_t budget) : budget_(budget) {}
+
+  /// Waits for free budget; a buffer larger than the whole budget is lent if nothing else is. Empty if the stop is
+  /// requested first.
+  std::optional<Buffer> take(std::size_t size, const std::stop_token& stop) {
+    const std::size_t capacity = (size + kGrain - 1) / kGrain * kGrain;
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, stop, [&] { return lent_ == 0 || lent_ + capacity <= budget_; });
+    if (stop.stop_requested()) return std::nullopt;
+    const auto fit = std::ranges::find_if(
+        spares_, [&](const Buffer& spare) { return spare.capacity >= capacity && spare.capacity <= 2 * capacity; });
+    if (fit != spares_.end()) {
+      Buffer buffer = std::move(*fit);
+      *fit = std::move(spares_.back());
+      spares_.pop_back();
+      spare_ -= buffer.capacity;
+      lent_ += buffer.capacity;
+      return buffer;
+    }
+    while (!spares_.empty() && lent_ + spare_ + capacity > budget_) {
+      spare_ -= spares_.back().capacity;
+      spares_.pop_back();
+    }
+    lent_ += capacity;
+    lock.unlock();
+    return Buffer{{}, capacity};
+  }
+
+  void give_back(Buffer buffer) {
+    const std::scoped_lock lock(mutex_);
+    lent_ -= buffer.capacity;
+    if (lent_ + spare_ + buffer.capacity <= budget_) {
+      spare_ += buffer.capacity;
+      spares_.push_back(std::move(buffer));
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  const std::uint64_t budget_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::uint64_t lent_ = 0;   ///< bytes
+  std::uint64_t spare_ = 0;  ///< bytes in spares_
+  std::vector<Buffer> spares_;
+};
+
 /// A run of a shard's samples as tar bytes, with their index entries. Offsets of members count from the chunk's first
 /// byte.
 struct Chunk {
@@ -44,7 +104,7 @@ struct Chunk {
   std::size_t begin = 0;  ///< of the tar bytes in the buffer
   std::size_t used = 0;
   std::vector<std::variant<formats::IndexSample, formats::IndexSkip>> entries;  ///< in shard order
-  std::vector<BadFile> bad;                                                     ///< of its samples
+  std::vector<BadFile> bad;                                                     ///< of its samples; corrected ones, too
   bool last = false;                                                            ///< the shard ends with it
 
   bool is_open() const {
@@ -99,11 +159,9 @@ class ShardWriter {
 
   /// Makes index and shard durable under their names, the index first: an existing shard always has its index. A shard
   /// of which every sample was left out gets only an index, one with open bad files neither. The list of bad files
-  /// comes before, with those `corrected`. Called once, after submit() returned true.
-  std::optional<formats::ShardSummary> publish(std::vector<BadFile> corrected) {
-    std::erase_if(corrected, [&](const BadFile& file) { return std::ranges::count(bad_, file.path, &BadFile::path); });
-    corrected.insert(corrected.begin(), bad_.begin(), bad_.end());
-    keep_bad_files(files_, folder_, shard_, corrected);
+  /// comes before. Called once, after submit() returned true.
+  std::optional<formats::ShardSummary> publish() {
+    keep_bad_files(files_, folder_, shard_, bad_);
     if (open_) return std::nullopt;
     index_file_.commit();
     if (summary_.samples == 0) return std::move(summary_);
@@ -112,7 +170,7 @@ class ShardWriter {
     return std::move(summary_);
   }
 
-  /// Files of the shard that are bad. After publish().
+  /// The list that publish() makes durable.
   const std::vector<BadFile>& bad() const { return bad_; }
 
  private:
@@ -184,8 +242,9 @@ class WriterPool {
     publisher.wait();
     ctx_.throw_if_stopped();
     keep_first();
+    bad_.samples = bad_samples_;
     return {std::move(summaries_),
-            {std::move(bad_), open_files_, gone_files_, bad_samples_},
+            std::move(bad_),
             {0, to_seconds(setup_.source.read_ns()), to_seconds(write_ns_), to_seconds(sync_ns_)},
             workers.in_flight()};
   }
@@ -275,6 +334,7 @@ class WriterPool {
     Chunk chunk = std::move(claim.chunk);
     const MutableBytes room = chunk.buffer.bytes().subspan(chunk.begin);
     for (const PendingSample& pending : claim.samples) {
+      chunk.bad.insert(chunk.bad.end(), pending.corrected.begin(), pending.corrected.end());
       try {
         formats::IndexSample sample = pending.read(room.subspan(chunk.used, pending.tar_bytes), meter);
         const formats::IndexMember& last = sample.members.back();
@@ -283,37 +343,36 @@ class WriterPool {
         chunk.entries.emplace_back(std::move(sample));
         chunk.used += taken;
       } catch (BadSample& bad) {
-        leave_out(pending, bad, chunk);
-      } catch (const Error& error) {
-        std::optional<std::string> reason = setup_.source.reason_left_out(error);
-        if (!reason) throw;
-        chunk.entries.emplace_back(formats::IndexSkip{pending.path(), std::move(*reason)});
+        leave_out(bad, chunk);
       }
     }
     return chunk;
   }
 
-  void leave_out(const PendingSample& pending, BadSample& bad, Chunk& chunk) {
-    const BadState state = bad.files.front().state;
+  void leave_out(BadSample& bad, Chunk& chunk) {
+    const BadState state = bad.files.empty() ? BadState::left_out : bad.files.front().state;
     const bool over = state != BadState::deleted && bad_samples_.fetch_add(1) >= setup_.may_skip;
     for (BadFile& file : bad.files) {
+      std::erase_if(chunk.bad, [&](const BadFile& listed) {
+        return listed.state == BadState::corrected && listed.path == file.path;
+      });
       if (over) file.state = BadState::open;
       chunk.bad.push_back(std::move(file));
     }
-    if (!over && state != BadState::open) chunk.entries.emplace_back(formats::IndexSkip{pending.path(), bad.what()});
+    if (!over && state != BadState::open) chunk.entries.emplace_back(formats::IndexSkip{bad.in_index, bad.what()});
   }
 
   void note_open(const BadFile& file) {
     if (file.state != BadState::open) return;
-    ++open_files_;
-    if (file.seen.gone && !formats::is_unread(file.planned)) ++gone_files_;
-    bad_.push_back(file);
-    if (bad_.size() == 2 * kMostBadListed) keep_first();
+    ++bad_.open_files;
+    if (file.seen.gone && !formats::is_unread(file.planned)) ++bad_.gone_files;
+    bad_.open.push_back(file);
+    if (bad_.open.size() == 2 * kMostBadListed) keep_first();
   }
 
   void keep_first() {
-    std::ranges::sort(bad_, {}, &BadFile::path);
-    if (bad_.size() > kMostBadListed) bad_.erase(bad_.begin() + kMostBadListed, bad_.end());
+    std::ranges::sort(bad_.open, {}, &BadFile::path);
+    if (bad_.open.size() > kMostBadListed) bad_.open.erase(bad_.open.begin() + kMostBadListed, bad_.open.end());
   }
 
   void publish_finished(const std::stop_token& stop) {
@@ -321,7 +380,7 @@ class WriterPool {
       const auto start = std::chrono::steady_clock::now();
       if (setup_.before_publishing) setup_.before_publishing();
       ShardWriter& writer = (*shard)->writer;
-      std::optional<formats::ShardSummary> summary = writer.publish(setup_.source.corrected(todo_[(*shard)->number]));
+      std::optional<formats::ShardSummary> summary = writer.publish();
       const std::scoped_lock lock(published_mutex_);
       for (const BadFile& file : writer.bad()) note_open(file);
       if (summary) {
@@ -355,9 +414,7 @@ class WriterPool {
   std::vector<std::optional<formats::ShardSummary>> summaries_;
   std::size_t published_ = 0;
   std::uint64_t published_bytes_ = 0;  ///< of their samples
-  std::uint64_t open_files_ = 0;
-  std::uint64_t gone_files_ = 0;
-  std::vector<BadFile> bad_;
+  BadFiles bad_;
 
   std::atomic<std::uint64_t> bad_samples_{0};
   std::atomic<std::int64_t> write_ns_{0};

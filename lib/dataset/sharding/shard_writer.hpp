@@ -27,11 +27,11 @@ struct PendingSample {
   /// Most bytes that it takes in its tar.
   std::size_t tar_bytes = 0;
   /// Writes headers, contents and padding to the front of `out`, which has `tar_bytes`. The members' offsets count from
-  /// there; the sample ends with the padding of the last. `meter` times blocking reads. Throws Error if the sample
-  /// cannot be written, BadSample for files that are bad.
+  /// there; the sample ends with the padding of the last. `meter` times blocking reads. Throws BadSample if it is to be
+  /// left out; another Error ends the job.
   std::function<formats::IndexSample(MutableBytes out, sync::WaitMeter& meter)> read;
-  /// The names for the index if the sample is left out.
-  std::function<std::string()> path;
+  /// Its files that amend the plan: they are written in their current state.
+  std::vector<BadFile> corrected = {};
 };
 
 /// Returns the samples of one shard of the plan, in order; empty after the last one. For one thread at a time.
@@ -43,11 +43,6 @@ class SampleSource {
   virtual ~SampleSource() = default;
 
   virtual SampleCursor open(std::size_t shard) = 0;
-  /// Why a sample with this error is left out, as indexes say it; empty: it is not, and the job fails. Not called for a
-  /// BadSample.
-  virtual std::optional<std::string> reason_left_out(const Error& /*error*/) const { return std::nullopt; }
-  /// Files of a shard that may amend its plan and are written in their current state.
-  virtual std::vector<BadFile> corrected(std::size_t /*shard*/) const { return {}; }
   /// Nanoseconds that all threads together spent reading.
   std::int64_t read_ns() const { return read_ns_; }
 

@@ -19,6 +19,9 @@
 namespace shardkit::dataset {
 namespace {
 
+constexpr std::uint64_t kDefaultShardSamples = 5000;
+constexpr std::uint64_t kDefaultShardBytes = 256U * 1024U * 1024U;
+constexpr std::uint64_t kDefaultQuality = 90;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 using Labels = std::map<std::string, std::uint64_t>;
@@ -82,10 +85,6 @@ Labels from_lines(std::string_view text, const std::string& path) {
   }
   return labels;
 }
-
-}  // namespace
-
-namespace {
 
 constexpr double kMostShards = 1e9;
 

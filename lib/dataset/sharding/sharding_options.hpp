@@ -77,9 +77,6 @@ struct ShardingOptions : ShardSizes, BadFileOptions {
   void describe(FieldList& v);
 };
 
-inline constexpr std::uint64_t kDefaultShardSamples = 5000;
-inline constexpr std::uint64_t kDefaultShardBytes = 256U * 1024U * 1024U;
-inline constexpr std::uint64_t kDefaultQuality = 90;
 inline constexpr Validate kDefaultValidate = Validate::magic;
 inline constexpr OnBad kDefaultOnBad = OnBad::fail;
 inline constexpr std::uint64_t kLargestResize = 65500;  // what libjpeg encodes

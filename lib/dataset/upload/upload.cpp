@@ -21,6 +21,7 @@
 #include "io/object_writer.hpp"
 #include "net/url.hpp"
 #include "sync/task_group.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -43,9 +44,9 @@ std::uint64_t part_bytes(const UploadOptions& options, std::uint64_t size) {
 /// A file that is written in parts. Blocks are read in order, so that one pass hashes it, and sent in any order.
 struct PartedFile {
   const File& file;
-  ObjectUpload upload;
-  unsigned uploads = 1;  ///< of this object so far
-  const std::uint64_t block_bytes = upload.part_bytes();
+  const std::uint64_t block_bytes;
+  const std::unique_ptr<io::ObjectWriter> writer;
+  const unsigned uploads;                                                      ///< of this object so far
   std::atomic<std::uint64_t> left = blocks_of(file.object.size, block_bytes);  ///< blocks that are not written yet
   std::mutex mutex = {};
   std::uint64_t read = 0;  ///< blocks
@@ -303,14 +304,12 @@ class UploadJob {
     return read_parts_record(record_text(store_, found->second, stop));
   }
 
-  PartsRecord shape_of(const File& file) const {
-    return {"", file.object.size, part_bytes(options_, file.object.size), checks_.part};
-  }
-
   std::shared_ptr<PartedFile> open_large(const File& file, const std::optional<PartsRecord>& earlier, unsigned uploads,
                                          const std::stop_token& stop) {
-    return std::shared_ptr<PartedFile>(
-        new PartedFile{file, {store_, file.object.name, checks_, shape_of(file), earlier, stop}, uploads});
+    const auto& [name, size, version, checksum] = file.object;
+    const std::uint64_t block = part_bytes(options_, size);
+    auto writer = open_upload(store_, name, checks_, {"", size, block, checks_.part}, earlier, stop);
+    return std::shared_ptr<PartedFile>(new PartedFile{file, block, std::move(writer), uploads});
   }
 
   void send_block(UploadQueue& queue, const std::shared_ptr<PartedFile>& large, MutableBytes buffer,
@@ -325,7 +324,7 @@ class UploadJob {
       large->hash.update(block);
       ++large->read;
     }
-    const bool is_sent = large->upload.writer().write(index, block, stop);
+    const bool is_sent = large->writer->write(index, block, stop);
     if (is_sent) sent_ += block.size();
     ctx_.progress().bytes += block.size();
     if (--large->left == 0) finish(queue, large, buffer, stop);
@@ -338,11 +337,11 @@ class UploadJob {
     try {
       check_hash(file, large->hash);
     } catch (const Error&) {
-      large->upload.writer().abandon(stop);
+      large->writer->abandon(stop);
       forget(parts_record_name(file.object.name), stop);
       throw;
     }
-    const io::Written written = large->upload.writer().finish(stop);
+    const io::Written written = large->writer->finish(stop);
     if (written == io::Written::done) {
       note_verified(checks_.part);
       ++ctx_.progress().items;
@@ -350,7 +349,7 @@ class UploadJob {
       if (large->uploads == kMostUploads) throw_lost(file);
       return queue.add(open_large(file, std::nullopt, large->uploads + 1, stop));
     } else {
-      large->upload.writer().abandon(stop);
+      large->writer->abandon(stop);
     }
     forget(parts_record_name(file.object.name), stop);
   }
@@ -414,11 +413,40 @@ class UploadJob {
   UploadResult result_;
 };
 
+/// When the upload began or got its last part.
+system::WallTime last_use(io::ObjectStore& store, const io::OpenUpload& upload, const std::stop_token& stop) {
+  system::WallTime last = system::parse_iso8601(upload.started_at).value_or(system::WallTime());
+  for (const io::UploadPart& part : store.parts(upload, stop))
+    last = std::max(last, system::parse_iso8601(part.written_at).value_or(last));
+  return last;
+}
+
 }  // namespace
 
 UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
                        const UploadOptions& options, Context& ctx) {
   return UploadJob(store, source, wanted, options, ctx).run();
+}
+
+UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, const std::stop_token& stop) {
+  UploadResult result;
+  std::set<std::string> kept;
+  const system::WallTime now = system::system_clock().now();
+  for (const io::OpenUpload& upload : store.uploads(stop)) {
+    if (now - last_use(store, upload, stop) < system::Seconds(options.older_than_seconds)) {
+      kept.insert(parts_record_name(upload.name));
+      ++result.uploads_kept;
+      continue;
+    }
+    store.abandon(upload, stop);
+    result.aborted.push_back(upload.name);
+  }
+  std::string folder = formats::kUploadsFolder;
+  folder.pop_back();
+  for (const io::ObjectInfo& record : store.list(folder)) {
+    if (record.name != formats::kUploadRecord && !kept.contains(record.name)) store.remove(record.name, stop);
+  }
+  return result;
 }
 
 UploadResult upload(const UploadOptions& options, Context& ctx) {

@@ -156,9 +156,9 @@ void SetChecker::check_keys(Context& ctx) {
 void SetChecker::check_labels(bool labels_compared) {
   if (samples_by_label_.empty()) return;
   for (ShardReport& report : reports_) {
-    if (report.unlabeled == 0 || labels_compared) continue;
-    report.log.add(ProblemCode::missing_label, report.first_unlabeled_offset, report.first_unlabeled, {},
-                   report.unlabeled);
+    const SampleKind& unlabeled = report.unlabeled;
+    if (unlabeled.samples == 0 || labels_compared) continue;
+    report.log.add(ProblemCode::missing_label, unlabeled.first_offset, unlabeled.first_key, {}, unlabeled.samples);
   }
   if (!is_whole()) return;  // a subset contains fewer of each class
   if (set_.manifest) check_class_counts();

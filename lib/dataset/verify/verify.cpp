@@ -144,7 +144,7 @@ class Verification {
 
  private:
   bool has_checksums() const {
-    return set_.manifest || std::ranges::all_of(expected_, [](const auto& item) { return item.hash().has_value(); });
+    return set_.manifest || std::ranges::all_of(expected_, [](const auto& item) { return item.record() != nullptr; });
   }
 
   /// Whether the content of members is read, too.
@@ -319,7 +319,7 @@ class Verification {
     }
     if (const auto indexed = count([](const ExpectedShard& e) { return !e.index_path.empty(); }); indexed > 0)
       checked.push_back("indexes of " + format_count(indexed, "shard"));
-    const std::uint64_t hashed = count([](const ExpectedShard& e) { return e.hash().has_value(); });
+    const std::uint64_t hashed = count([](const ExpectedShard& e) { return e.record() != nullptr; });
     if (result_.depth != VerifyDepth::structure && hashed > 0)
       checked.push_back(fmt::format("every byte of {} by XXH3-128", format_count(hashed, "shard")));
     if (result_.depth == VerifyDepth::decode) checked.push_back(images_checked());

@@ -8,7 +8,7 @@
 
 #include "core/prng.hpp"
 #include "dataset/stage/stage_support.hpp"
-#include "dataset/bucket/upload_record.hpp"
+#include "dataset/bucket/object_upload.hpp"
 #include "net/bucket_server.hpp"
 #include "support/errors.hpp"
 
