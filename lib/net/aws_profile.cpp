@@ -83,13 +83,9 @@ AwsProfiles::AwsProfiles(const CloudEnvironment& around) {
   file_names_ = fmt::format("'{}' and '{}'", config, credentials);
 }
 
-std::string setting_of(const AwsProfile* profile, const std::string& name) {
-  return profile != nullptr && profile->contains(name) ? profile->at(name) : std::string();
-}
-
-const AwsProfile* AwsProfiles::find(const std::string& name) const {
-  const auto found = profiles_.find(name);
-  return found == profiles_.end() ? nullptr : &found->second;
+std::string AwsProfiles::get(const std::string& profile, const std::string& setting) const {
+  const auto found = profiles_.find(profile);
+  return found != profiles_.end() && found->second.contains(setting) ? found->second.at(setting) : std::string();
 }
 
 std::string profile_name(const std::string& asked, const system::EnvironmentLookup& environment) {
@@ -110,7 +106,7 @@ class ProfileCredentials {
 
   std::optional<Credentials> find(const std::stop_token& stop) const {
     const AwsProfiles profiles(around_);
-    if (profiles.find(profile_) == nullptr) {
+    if (!profiles.contains(profile_)) {
       if (profile_ == "default" && asked_.empty()) return std::nullopt;
       throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", name(), profiles.file_names()));
     }
@@ -125,12 +121,11 @@ class ProfileCredentials {
   std::optional<Credentials> resolve(const AwsProfiles& profiles, const std::string& name, std::set<std::string>& above,
                                      const std::stop_token& stop) const {
     const std::string source = fmt::format("profile '{}'", name);
-    const AwsProfile* profile = profiles.find(name);
-    if (profile == nullptr)
+    if (!profiles.contains(name))
       throw Error(ErrorCode::not_found, fmt::format("{} is not in {}", source, profiles.file_names()));
-    const auto setting = [&](const char* key) { return setting_of(profile, key); };
+    const auto setting = [&](const char* key) { return profiles.get(name, key); };
     const bool seen = !above.insert(name).second;
-    if (!setting("role_arn").empty() && !seen) return by_role(profiles, *profile, source, above, stop);
+    if (!setting("role_arn").empty() && !seen) return by_role(profiles, name, above, stop);
     if (!setting("aws_access_key_id").empty() && !setting("aws_secret_access_key").empty()) {
       return Credentials{{setting("aws_access_key_id"), Secret(setting("aws_secret_access_key")),
                           Secret(setting("aws_session_token"))},
@@ -146,9 +141,10 @@ class ProfileCredentials {
     return std::nullopt;
   }
 
-  Credentials by_role(const AwsProfiles& profiles, const AwsProfile& profile, const std::string& source,
-                      std::set<std::string>& above, const std::stop_token& stop) const {
-    const auto setting = [&](const char* key) { return setting_of(&profile, key); };
+  Credentials by_role(const AwsProfiles& profiles, const std::string& name, std::set<std::string>& above,
+                      const std::stop_token& stop) const {
+    const std::string source = fmt::format("profile '{}'", name);
+    const auto setting = [&](const char* key) { return profiles.get(name, key); };
     const RoleRequest role{setting("role_arn"), setting("role_session_name"), setting("external_id"), setting("region"),
                            source};
     if (const std::string token = setting("web_identity_token_file"); !token.empty()) {

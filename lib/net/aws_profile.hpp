@@ -11,9 +11,6 @@ namespace shardkit::net {
 /// The settings of one profile by name, those of nested sections by "section.name".
 using AwsProfile = std::map<std::string, std::string>;
 
-/// Empty if there is no profile, or it does not have the setting.
-std::string setting_of(const AwsProfile* profile, const std::string& name);
-
 /// The profiles of the shared config and credentials files, merged; the credentials file has precedence.
 class AwsProfiles {
  public:
@@ -21,8 +18,10 @@ class AwsProfiles {
   /// Missing files are empty.
   explicit AwsProfiles(const CloudEnvironment& around);
 
-  /// Null if neither file contains it.
-  const AwsProfile* find(const std::string& name) const;
+  /// Whether one of the files has it.
+  bool contains(const std::string& profile) const { return profiles_.contains(profile); }
+  /// Empty if there is no such profile, or it does not have the setting.
+  std::string get(const std::string& profile, const std::string& setting) const;
 
   /// The files, for messages.
   const std::string& file_names() const { return file_names_; }

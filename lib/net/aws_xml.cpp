@@ -151,15 +151,17 @@ S3ErrorBody read_error_body(std::string_view xml) {
   return {printable(text_of(error, "Code")), printable(text_of(error, "Message")), printable(text_of(error, "Region"))};
 }
 
-std::optional<StsGrant> read_sts_grant(std::string_view xml) {
+std::optional<Credentials> read_sts_grant(std::string_view xml) {
   const Document document(xml);
   for (const char* action : {"AssumeRole", "AssumeRoleWithWebIdentity"}) {
     const pugi::xml_node found = document.root(fmt::format("{}Response", action).c_str())
                                      .child(fmt::format("{}Result", action).c_str())
                                      .child("Credentials");
-    if (!found) continue;
-    return StsGrant{text_of(found, "AccessKeyId"), text_of(found, "SecretAccessKey"), text_of(found, "SessionToken"),
-                    text_of(found, "Expiration")};
+    const Credentials granted{{text_of(found, "AccessKeyId"), Secret(text_of(found, "SecretAccessKey")),
+                               Secret(text_of(found, "SessionToken"))},
+                              system::parse_iso8601(text_of(found, "Expiration")),
+                              {}};
+    if (!granted.key.access_key_id.empty() && !granted.key.secret_access_key.empty()) return granted;
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "io/object_store.hpp"
+#include "net/credentials.hpp"
 #include "net/remote_store.hpp"
 
 /// The XML answers of S3 and STS ("ListObjectsV2", "Error responses", "AssumeRole" of their API references).
@@ -51,15 +52,7 @@ struct S3ErrorBody {
 
 S3ErrorBody read_error_body(std::string_view xml);
 
-/// Credentials from STS, as text.
-struct StsGrant {
-  std::string access_key_id;
-  std::string secret_access_key;
-  std::string session_token;
-  std::string expiration;  ///< ISO 8601
-};
-
-/// From an AssumeRole or AssumeRoleWithWebIdentity answer; empty if it is not one.
-std::optional<StsGrant> read_sts_grant(std::string_view xml);
+/// The credentials in an AssumeRole or AssumeRoleWithWebIdentity answer, without their source; empty if it has none.
+std::optional<Credentials> read_sts_grant(std::string_view xml);
 
 }  // namespace shardkit::net

@@ -74,11 +74,10 @@ HttpRequest sts_request(const CloudEnvironment& around, const RoleRequest& role,
 Credentials granted(const CloudEnvironment& around, const HttpRequest& request, const RoleRequest& role,
                     const std::stop_token& stop) {
   const ServiceAnswer answer = ask_service(around, request, "STS", kStsAttempts, stop);
-  const auto grant = answer.status == 200 ? read_sts_grant(answer.body) : std::nullopt;
-  if (grant && !grant->access_key_id.empty() && !grant->secret_access_key.empty()) {
-    return {{grant->access_key_id, Secret(grant->secret_access_key), Secret(grant->session_token)},
-            system::parse_iso8601(grant->expiration),
-            role.source};
+  auto grant = answer.status == 200 ? read_sts_grant(answer.body) : std::nullopt;
+  if (grant) {
+    grant->source = role.source;
+    return *std::move(grant);
   }
   const S3ErrorBody error = read_error_body(answer.body);
   throw Error(ErrorCode::denied, fmt::format("STS does not grant the role '{}' of {}: status {} {} {}", role.role_arn,

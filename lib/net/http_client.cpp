@@ -13,13 +13,10 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <netdb.h>
-#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "net/authorities.hpp"
-#include "net/tls_peer.hpp"
 #include "net/transfer_error.hpp"
 
 namespace shardkit::net {
@@ -52,42 +49,6 @@ curl_socket_t open_socket(void* options, curlsocktype /*purpose*/, curl_sockaddr
   const auto bytes = static_cast<int>(static_cast<const HttpOptions*>(options)->receive_buffer);
   if (bytes > 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   return fd;
-}
-
-/// The certificates of authorities, for all connections: libcurl would read them for each. Throws Error{denied}.
-std::shared_ptr<X509_STORE> read_authorities(const HttpOptions& options) {
-  const Authorities known = find_authorities();
-  const std::string file = options.ca_file.empty() ? known.file.string() : options.ca_file;
-  const std::string folder = options.ca_folder.empty() ? known.folder.string() : options.ca_folder;
-  if (file.empty() && folder.empty()) {
-    throw Error(ErrorCode::denied,
-                "this host has no certificates of authorities; install its package ca-certificates, or name a PEM file "
-                "in SSL_CERT_FILE");
-  }
-  const std::shared_ptr<X509_STORE> store(X509_STORE_new(), &X509_STORE_free);
-  if (store == nullptr || (!file.empty() && X509_STORE_load_file(store.get(), file.c_str()) != 1) ||
-      (!folder.empty() && X509_STORE_load_path(store.get(), folder.c_str()) != 1)) {
-    throw Error(ErrorCode::denied, At{file},
-                "cannot read the certificates of authorities in '{}'{} and '{}'{}; correct or unset what "
-                "names them",
-                file, options.ca_name.empty() ? "" : fmt::format(" ({})", options.ca_name), folder,
-                options.ca_folder.empty() ? "" : " (SSL_CERT_DIR)");
-  }
-  X509_STORE_set_flags(store.get(), X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN);
-  return store;
-}
-
-/// How a connection checks its server, and what it shows.
-struct TlsUse {
-  void* authorities = nullptr;  ///< X509_STORE
-  TlsPeer peer;
-};
-
-CURLcode set_up_tls(CURL* /*easy*/, void* context, void* user) {
-  auto& use = *static_cast<TlsUse*>(user);
-  SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), static_cast<X509_STORE*>(use.authorities));
-  watch_tls(context, use.peer);
-  return CURLE_OK;
 }
 
 /// Whether a name server says that there is no such host. libcurl does not distinguish this from a resolver that fails
@@ -163,16 +124,16 @@ class HttpPool::Connection {
   /// `authorities` (null: none needed) outlive the connection.
   void prepare(const HttpRequest& request, const HttpOptions& options, void* authorities, Transfer& transfer) {
     curl_easy_reset(easy_);  // connections stay
-    if (!url_.same_origin(request.url)) tls_.peer = {};
+    if (!url_.same_origin(request.url)) peer_ = {};
     url_ = request.url;
     set_connection(request, options);
     if (authorities != nullptr) {
       set(CURLOPT_CAINFO, static_cast<char*>(nullptr));
       set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
-      tls_.authorities = authorities;
-      tls_.peer.host = request.url.host;
-      set(CURLOPT_SSL_CTX_FUNCTION, &set_up_tls);
-      set(CURLOPT_SSL_CTX_DATA, static_cast<void*>(&tls_));
+      authorities_ = authorities;
+      peer_.host = request.url.host;
+      set(CURLOPT_SSL_CTX_FUNCTION, &set_up);
+      set(CURLOPT_SSL_CTX_DATA, static_cast<void*>(this));
     }
     set_request(request);
     set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
@@ -214,7 +175,7 @@ class HttpPool::Connection {
     TransferFailure failure;
     curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &failure.os_error);
     curl_easy_getinfo(easy_, CURLINFO_SSL_VERIFYRESULT, &failure.certificate);
-    failure.tls = tls_.peer;
+    failure.tls = peer_;
     return failure;
   }
 
@@ -229,6 +190,12 @@ class HttpPool::Connection {
     if (curl_easy_setopt(easy_, option, value) == CURLE_OK) return;
     throw Error(ErrorCode::unsupported, fmt::format("this libcurl ({}) lacks option {}; 7.88 or later is needed",
                                                     curl_version(), static_cast<int>(option)));
+  }
+
+  static CURLcode set_up(CURL* /*easy*/, void* context, void* user) {
+    auto& self = *static_cast<Connection*>(user);
+    set_up_tls(context, self.authorities_, self.peer_);
+    return CURLE_OK;
   }
 
   void set_connection(const HttpRequest& request, const HttpOptions& options) {
@@ -302,7 +269,8 @@ class HttpPool::Connection {
   CURLM* multi_;
   CURL* easy_;
   Url url_;
-  TlsUse tls_;
+  void* authorities_ = nullptr;  ///< X509_STORE
+  TlsPeer peer_;
   curl_slist* headers_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> detail_{};
 };

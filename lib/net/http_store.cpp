@@ -77,7 +77,7 @@ class HttpStore final : public RemoteStore {
   /// By a request for the first byte: not every server supports HEAD, and a presigned URL is only valid for GET. Throws
   /// Error{unsupported} if the size cannot be known: a body without length, or one compressed for transport.
   std::optional<io::ObjectInfo> find(const std::string& key) override {
-    Request request{key};
+    Request request(key);
     request.headers.add("Range", range_header(0, 1));
     // The one byte is read, so that the connection can be used again; a whole file is not.
     const auto on_success = [](const HttpResponse& head) {
@@ -95,11 +95,8 @@ class HttpStore final : public RemoteStore {
 
   RemoteStore::Answer attempt(const Request& request, const HeadHandler& on_success,
                               const std::stop_token& stop) override {
-    HttpRequest message;
-    message.method = request.method;
+    HttpRequest message = request;
     message.url = url_of(request.key);
-    message.headers = request.headers;
-    message.may_be_given_up = request.may_be_given_up;
     if (is_uncached(request.key)) message.headers.add("Cache-Control", "no-cache");
     std::string body;
     const auto complete = [&](HttpRequest& next, bool own_host) {

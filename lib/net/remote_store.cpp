@@ -185,12 +185,16 @@ RemoteStore::Answer RemoteStore::unanswered(const Error& error) {
   return {{}, verdict, error};
 }
 
+void RemoteStore::try_again(Attempts& attempts, const Answer& answer) const {
+  attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
+}
+
 RemoteStore::Answer RemoteStore::persist(const Request& request, const HeadHandler& on_success,
                                          const std::stop_token& stop) {
   for (Attempts attempts(retry(), stop);;) {
     Answer answer = attempt(request, on_success, stop);
     if (answer.verdict.remedy == RetryDecision::done || answer.verdict.remedy == RetryDecision::fatal) return answer;
-    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
+    try_again(attempts, answer);
   }
 }
 
@@ -201,9 +205,10 @@ io::Fetched RemoteStore::fetch(const io::ObjectInfo& object, std::uint64_t offse
   bool is_patient = false;  // a connection that delivered nothing is given another chance to be slow
   for (Attempts attempts(retry(), stop); !reader.done();) {
     const std::uint64_t before = reader.next();
+    Request request(key_of(object.name), "GET", {}, reader.headers());
+    request.may_be_given_up = !is_patient;
     Answer answer = attempt(
-        {key_of(object.name), "GET", {}, reader.headers(), !is_patient},
-        [&](const HttpResponse& head) { return reader.take_head(head, name); }, stop);
+        request, [&](const HttpResponse& head) { return reader.take_head(head, name); }, stop);
     if (reader.outcome()) return *reader.outcome();
     if (reader.done()) break;
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
@@ -214,7 +219,7 @@ io::Fetched RemoteStore::fetch(const io::ObjectInfo& object, std::uint64_t offse
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name,
                            reader.next());
     }
-    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
+    try_again(attempts, answer);
   }
   return io::Fetched::whole;
 }
@@ -222,7 +227,7 @@ io::Fetched RemoteStore::fetch(const io::ObjectInfo& object, std::uint64_t offse
 io::Fetched RemoteStore::fetch_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
                                      const std::stop_token& stop) {
   const std::string name = address_of(object.name);
-  Request request{key_of(object.name)};
+  Request request(key_of(object.name));
   pin_version(request.headers, object.version);
   std::uint64_t received = 0;
   bool is_other = false;
@@ -247,7 +252,7 @@ io::Fetched RemoteStore::fetch_whole(const io::ObjectInfo& object, const std::fu
       answer.verdict = {RetryDecision::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name, received);
     }
-    attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
+    try_again(attempts, answer);
   }
 }
 

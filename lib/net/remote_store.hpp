@@ -8,6 +8,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "io/object_source.hpp"
 #include "net/http.hpp"
@@ -61,15 +62,16 @@ class RemoteStore : public virtual io::ObjectSource {
   virtual std::string key_of(const std::string& name) const = 0;
 
   /// A request to the store, before its host is chosen.
-  struct Request {
+  struct Request : HttpRequest {
+    explicit Request(std::string key_, const char* method_ = "GET", QueryParameters query_ = {},
+                     HttpHeaders headers_ = {})
+        : key(std::move(key_)), query(std::move(query_)) {
+      method = method_;
+      headers = std::move(headers_);
+    }
+
     std::string key;
-    std::string method = "GET";
-    QueryParameters query = {};
-    HttpHeaders headers = {};
-    bool may_be_given_up = false;  ///< as in HttpRequest, like those below
-    std::string body = {};
-    Bytes payload = {};
-    bool may_take_long = false;
+    QueryParameters query;
   };
 
   /// Outcome of one attempt. `error` is set unless the verdict is done.
@@ -97,6 +99,9 @@ class RemoteStore : public virtual io::ObjectSource {
   /// empty: always. Where a request was redirected to, the same request goes directly for a minute.
   HttpResponse send_following(HttpRequest request, const HeadHandler& on_head, const Completion& complete,
                               const std::function<bool(const HttpResponse&)>& may_follow, const std::stop_token& stop);
+
+  /// Waits for the next attempt after one that failed; throws the error of the last one.
+  void try_again(Attempts& attempts, const Answer& answer) const;
 
   /// Passes answers of 2xx to `on_success` and keeps the body of others in `error_body`. An endless one counts as no
   /// answer: Error{network}. Both outlive the handler.

@@ -39,7 +39,7 @@ Url parse_endpoint(const std::string& text) {
 
 S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around) {
   const AwsProfiles profiles(around);
-  const AwsProfile* profile = profiles.find(profile_name(options.profile, around.environment));
+  const std::string profile = profile_name(options.profile, around.environment);
   const auto first_of = [&](const std::string& option, std::initializer_list<const char*> variables,
                             const std::string& configured) {
     if (!option.empty()) return option;
@@ -49,15 +49,14 @@ S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around)
     return configured;
   };
   S3Settings settings;
-  const auto region = first_of(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, setting_of(profile, "region"));
+  const auto region = first_of(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, profiles.get(profile, "region"));
   if (!region.empty()) settings.region = region;
   settings.requester_pays = options.requester_pays;
   settings.of_new_objects = options.of_new_objects;
-  settings.virtual_hosts = options.virtual_hosts || setting_of(profile, "s3.addressing_style") == "virtual";
-  const AwsProfile* services = profiles.find(services_section(setting_of(profile, "services")));
-  const std::string for_s3 = setting_of(services, "s3.endpoint_url");
+  settings.virtual_hosts = options.virtual_hosts || profiles.get(profile, "s3.addressing_style") == "virtual";
+  const std::string for_s3 = profiles.get(services_section(profiles.get(profile, "services")), "s3.endpoint_url");
   const auto endpoint = first_of(options.endpoint_url, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"},
-                                 for_s3.empty() ? setting_of(profile, "endpoint_url") : for_s3);
+                                 for_s3.empty() ? profiles.get(profile, "endpoint_url") : for_s3);
   if (!endpoint.empty()) settings.endpoint = parse_endpoint(endpoint);
   return settings;
 }
@@ -179,14 +178,14 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
 
   io::Written put(const std::string& name, Bytes bytes, const io::ObjectProof& proof, bool may_replace,
                   const std::stop_token& stop) override {
-    Request request{key_of(name), "PUT", {}, settings().of_new_objects};
+    Request request(key_of(name), "PUT", {}, settings().of_new_objects);
     request.payload = bytes;
     if (proof.checksum) add_checksum(request.headers, *proof.checksum);
     return create(std::move(request), name, proof, !may_replace, stop);
   }
 
   std::string begin(const std::string& name, ChecksumKind kind, const std::stop_token& stop) override {
-    Request request{key_of(name), "POST", {{"uploads", ""}}, settings().of_new_objects};
+    Request request(key_of(name), "POST", {{"uploads", ""}}, settings().of_new_objects);
     if (kind == ChecksumKind::crc64nvme) {
       request.headers.add("x-amz-checksum-algorithm", "CRC64NVME");
       request.headers.add(kChecksumType, kFullObject);
@@ -239,12 +238,14 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     erase(of_upload(upload, "DELETE"), stop);
   }
 
-  void remove(const std::string& name, const std::stop_token& stop) override { erase({key_of(name), "DELETE"}, stop); }
+  void remove(const std::string& name, const std::stop_token& stop) override {
+    erase(Request(key_of(name), "DELETE"), stop);
+  }
 
   std::vector<io::OpenUpload> uploads(const std::stop_token& stop) override {
     std::vector<io::OpenUpload> found;
     for (S3Uploads page;;) {
-      Request request{"", "GET", {{"uploads", ""}, {"encoding-type", "url"}}};
+      Request request("", "GET", {{"uploads", ""}, {"encoding-type", "url"}});
       if (!prefix_.empty()) request.query.emplace_back("prefix", prefix_);
       if (!page.next_key.empty()) request.query.emplace_back("key-marker", page.next_key);
       if (!page.next_id.empty()) request.query.emplace_back("upload-id-marker", page.next_id);
@@ -275,13 +276,13 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
                 base64_of(checksum));
   }
 
-  Request of_upload(const io::OpenUpload& upload, const std::string& method) const {
-    return {key_of(upload.name), method, {{"uploadId", upload.id}}};
+  Request of_upload(const io::OpenUpload& upload, const char* method) const {
+    return Request(key_of(upload.name), method, {{"uploadId", upload.id}});
   }
 
   /// By HEAD. A refusal is repeated with GET for the reason, which HEAD cannot contain.
   std::optional<io::ObjectInfo> look_up(const std::string& name, const std::stop_token& stop) {
-    Request request{key_of(name), "HEAD"};
+    Request request(key_of(name), "HEAD");
     if (knows_checksums()) request.headers.add("x-amz-checksum-mode", "ENABLED");
     const Answer answer = persist(
         request, [](const HttpResponse&) { return BodyWriter(); }, stop);
@@ -346,7 +347,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       if (!answer.error && !must_be_new) return io::Written::exists;  // replaced by another process
       if (!answer.error) refuse_other_bytes(name);
       if (status == 409) answer.verdict = {RetryDecision::retry, ErrorCode::conflict, false};
-      attempts.failed(*answer.error, answer.verdict, retry_after(answer.response.headers, retry().clock->now()));
+      try_again(attempts, answer);
     }
   }
 
@@ -398,7 +399,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
   void for_each_page(const std::string& prefix, const std::string& delimiter,
                      const std::function<void(S3Listing&)>& each) {
     for (std::string token;;) {
-      Request request{""};
+      Request request("");
       request.query = {{"list-type", "2"}, {"encoding-type", "url"}};  // XML cannot contain every key
       if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
       if (!delimiter.empty()) request.query.emplace_back("delimiter", delimiter);
@@ -460,16 +461,10 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       throw Error(error.code(), fmt::format("'{}': {}", address_of_key(request.key), error.what()),
                   address_of_key(request.key));
     }
-    HttpRequest message;
-    message.method = request.method;
+    HttpRequest message = request;
     message.url = s3_url(settings, bucket_, request.key);
     message.url.query = canonical_query(request.query);
-    message.headers = request.headers;
     if (settings.requester_pays) message.headers.add("x-amz-request-payer", "requester");
-    message.may_be_given_up = request.may_be_given_up;
-    message.may_take_long = request.may_take_long;
-    message.body = request.body;
-    message.payload = request.payload;
     const auto complete = [&](HttpRequest& next, bool own_host) {
       if (own_host && result.credentials) sign(next, result);
     };
@@ -492,7 +487,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
   S3ErrorBody reason_of(const Exchange& result, const Request& request, const std::stop_token& stop) {
     const int status = result.response.status;
     if (request.method != "HEAD" || (status != 400 && status != 403)) return read_error_body(result.body);
-    Request by_get{request.key, "GET", request.query, request.headers};
+    Request by_get(request.key, "GET", request.query, request.headers);
     by_get.headers.set("Range", range_header(0, 1));
     try {
       return read_error_body(exchange(

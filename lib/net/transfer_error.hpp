@@ -1,8 +1,7 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "net/http_client.hpp"
-#include "net/tls_peer.hpp"
+#include "net/tls.hpp"
 
 namespace shardkit::net {
 

@@ -1,8 +1,8 @@
-#include "net/authorities.hpp"
-
-#include <doctest/doctest.h>
 #include <initializer_list>
 
+#include <doctest/doctest.h>
+
+#include "net/tls.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -22,8 +22,9 @@ fs::path found_in(std::initializer_list<const char*> files) {
 }  // namespace
 
 TEST_CASE("the certificates of authorities are found on each distribution") {
-  for (const char* file : {"etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt",
-                           "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "etc/ssl/ca-bundle.pem", "etc/ssl/cert.pem"}) {
+  for (const char* file :
+       {"etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt",
+        "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "etc/ssl/ca-bundle.pem", "etc/ssl/cert.pem"}) {
     CHECK(found_in({file}) == file);
   }
   CHECK(found_in({"etc/ssl/cert.pem", "etc/ssl/certs/ca-certificates.crt"}) == "etc/ssl/certs/ca-certificates.crt");

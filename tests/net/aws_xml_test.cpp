@@ -103,9 +103,9 @@ TEST_CASE("STS lends by either action") {
     const auto grant =
         read_sts_grant(fmt::format("<{0}Response><{0}Result>{1}</{0}Result></{0}Response>", action, keys));
     REQUIRE(grant);
-    CHECK(grant->access_key_id == "ASIA");
-    CHECK(grant->session_token == "t");
-    CHECK(grant->expiration == "2030-01-01T00:00:00Z");
+    CHECK(grant->key.access_key_id == "ASIA");
+    CHECK(grant->key.session_token.reveal() == "t");
+    CHECK(grant->expires == system::parse_iso8601("2030-01-01T00:00:00Z"));
   }
   CHECK_FALSE(read_sts_grant("<ErrorResponse/>"));
   CHECK_FALSE(read_sts_grant(""));

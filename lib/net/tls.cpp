@@ -1,12 +1,15 @@
-#include "net/tls_peer.hpp"
+#include "net/tls.hpp"
 
 #include <array>
-#include <memory>
 #include <string_view>
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -71,8 +74,50 @@ int note_request(SSL* connection, X509** /*certificate*/, EVP_PKEY** /*key*/) {
 
 }  // namespace
 
-void watch_tls(void* context, TlsPeer& peer) {
+Authorities find_authorities(const std::filesystem::path& root) {
+  Authorities found;
+  for (const char* file : {
+           "etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Arch, Alpine
+           "etc/pki/tls/certs/ca-bundle.crt",                   // RHEL, Rocky, Amazon
+           "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora
+           "etc/ssl/ca-bundle.pem",                             // SUSE
+           "etc/ssl/cert.pem",                                  // Alpine without the package ca-certificates
+       }) {
+    if (::access((root / file).c_str(), R_OK) != 0) continue;
+    found.file = root / file;
+    break;
+  }
+  if (std::error_code ignored; std::filesystem::is_directory(root / "etc/ssl/certs", ignored)) {
+    found.folder = root / "etc/ssl/certs";
+  }
+  return found;
+}
+
+std::shared_ptr<void> read_authorities(const HttpOptions& options) {
+  const Authorities known = find_authorities();
+  const std::string file = options.ca_file.empty() ? known.file.string() : options.ca_file;
+  const std::string folder = options.ca_folder.empty() ? known.folder.string() : options.ca_folder;
+  if (file.empty() && folder.empty()) {
+    throw Error(ErrorCode::denied,
+                "this host has no certificates of authorities; install its package ca-certificates, or name a PEM file "
+                "in SSL_CERT_FILE");
+  }
+  const std::shared_ptr<X509_STORE> store(X509_STORE_new(), &X509_STORE_free);
+  if (store == nullptr || (!file.empty() && X509_STORE_load_file(store.get(), file.c_str()) != 1) ||
+      (!folder.empty() && X509_STORE_load_path(store.get(), folder.c_str()) != 1)) {
+    throw Error(ErrorCode::denied, At{file},
+                "cannot read the certificates of authorities in '{}'{} and '{}'{}; correct or unset what "
+                "names them",
+                file, options.ca_name.empty() ? "" : fmt::format(" ({})", options.ca_name), folder,
+                options.ca_folder.empty() ? "" : " (SSL_CERT_DIR)");
+  }
+  X509_STORE_set_flags(store.get(), X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN);
+  return store;
+}
+
+void set_up_tls(void* context, void* authorities, TlsPeer& peer) {
   auto* tls = static_cast<SSL_CTX*>(context);
+  SSL_CTX_set1_cert_store(tls, static_cast<X509_STORE*>(authorities));
   SSL_CTX_set_cert_verify_callback(tls, &look_at_certificate, &peer);
   SSL_CTX_set_ex_data(tls, peer_slot(), &peer);
   SSL_CTX_set_client_cert_cb(tls, &note_request);
