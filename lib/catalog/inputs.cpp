@@ -179,7 +179,7 @@ std::unique_ptr<io::ObjectSource> Inputs::folder(const ObjectLocation& location)
 
 OpenObject Inputs::object(const ObjectLocation& location) {
   ObjectLocation root = location.folder();
-  if (root.kind == ObjectLocation::Kind::bucket) root.path.clear();
+  if (root.kind != ObjectLocation::Kind::web) root.path.clear();  // the spelling of a URL may not survive decoding
   const std::string name = location.path.substr(root.path.size());
   if (encodes_again(location, name)) return {shared_source(root), decoded(location, name), ""};
   return {shared_source(location), "", ""};

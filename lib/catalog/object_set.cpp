@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
@@ -22,12 +21,6 @@ namespace {
 constexpr std::string_view kBeforeMore = " and ";
 constexpr std::string_view kAfterMore = " more";
 
-/// Whether `name` is directly in `folder`.
-bool is_right_below(const std::string& folder, const std::string& name) {
-  const std::size_t slash = name.rfind('/');
-  return slash == std::string::npos ? folder.empty() : name.compare(0, slash, folder) == 0;
-}
-
 /// Objects and whole folders of several sources, as one source. An object has the name it was added by, the content of
 /// a folder the names there. First one thread adds all; from then on it is thread-safe.
 class MergedSource final : public io::ObjectSource {
@@ -41,12 +34,10 @@ class MergedSource final : public io::ObjectSource {
     name_location();
   }
 
-  /// The object that `source` knows as `inner`. Throws Error{usage} with both addresses when there is another object of
-  /// that name.
-  void add_object(const std::string& name, std::shared_ptr<io::ObjectSource> source, std::string inner) {
-    Owner owner{std::move(source), std::move(inner)};
-    const auto [there, is_new] = objects_.try_emplace(name, owner);
-    if (!is_new) refuse_pair(name, there->second, owner);
+  /// Throws Error{usage} with both addresses when there is another object of that name.
+  void add_object(const std::string& name, const OpenObject& object) {
+    const auto [there, is_new] = objects_.try_emplace(name, object);
+    if (!is_new) refuse_pair(name, there->second, object);
     order_.push_back(name);
     names_.push_back(name);
     name_location();
@@ -57,12 +48,13 @@ class MergedSource final : public io::ObjectSource {
 
   std::string address_of(const std::string& name) const override {
     const auto owner = owner_of(name);
-    return owner ? owner->source->address_of(owner->inner) : name;
+    return owner ? owner->source->address_of(owner->name) : name;
   }
 
-  /// All folders' objects, and the single ones, in the order added. Throws Error{usage} with both addresses if two have
-  /// one name, Error{not_found} for a single one that does not exist, and the errors of the sources.
-  std::vector<io::ObjectInfo> list(const std::string& folder) override {
+  /// All folders' objects, and the single ones, in the order added; only as a whole. Throws Error{usage} with both
+  /// addresses if two have one name, Error{not_found} for a single one that does not exist, and the errors of the
+  /// sources.
+  std::vector<io::ObjectInfo> list(const std::string& /*folder*/) override {
     const auto singles = find_all(*this, names_, stop_);
     std::vector<io::ObjectInfo> found;
     std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
@@ -80,28 +72,15 @@ class MergedSource final : public io::ObjectSource {
     }
     const std::scoped_lock lock(mutex_);
     in_folders_ = std::move(seen);
-    if (!folder.empty())
-      std::erase_if(found, [&](const auto& object) { return !object.name.starts_with(folder + '/'); });
     return found;
   }
 
-  std::vector<std::string> names_in(const std::string& folder) override {
-    std::vector<std::string> names;
-    for (const std::string& name : names_) {
-      if (is_right_below(folder, name)) names.push_back(name);
-    }
-    for (const auto& source : folders_) {
-      std::ranges::move(source->names_in(folder), std::back_inserter(names));
-    }
-    std::ranges::sort(names);
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return names;
-  }
+  std::vector<std::string> names_in(const std::string& /*folder*/) override { return {}; }
 
   /// If two folders contain the name, the first one added is used.
   std::optional<io::ObjectInfo> find(const std::string& name) override {
     if (const auto owner = owner_of(name)) {
-      auto object = owner->source->find(owner->inner);
+      auto object = owner->source->find(owner->name);
       if (object) object->name = name;
       return object;
     }
@@ -115,49 +94,44 @@ class MergedSource final : public io::ObjectSource {
   }
 
   void bypass_caches(const std::string& name) override {
-    if (const auto owner = owner_of(name)) owner->source->bypass_caches(owner->inner);
+    if (const auto owner = owner_of(name)) owner->source->bypass_caches(owner->name);
   }
 
   io::Fetched fetch(const io::ObjectInfo& object, std::uint64_t offset, std::uint64_t length, const BodyWriter& write,
                     const std::stop_token& stop) override {
     const auto owner = owner_of(object.name);
     if (!owner) return io::Fetched::changed;
-    return owner->source->fetch({owner->inner, object.size, object.version}, offset, length, write, stop);
+    return owner->source->fetch({owner->name, object.size, object.version}, offset, length, write, stop);
   }
 
   io::Fetched fetch_whole(const io::ObjectInfo& object, const std::function<BodyWriter()>& start,
                           const std::stop_token& stop) override {
     const auto owner = owner_of(object.name);
     if (!owner) return io::Fetched::changed;
-    return owner->source->fetch_whole({owner->inner, object.size, object.version}, start, stop);
+    return owner->source->fetch_whole({owner->name, object.size, object.version}, start, stop);
   }
 
  private:
-  struct Owner {
-    std::shared_ptr<io::ObjectSource> source;
-    std::string inner;
-  };
-
   void add_listing(const std::shared_ptr<io::ObjectSource>& source,
                    std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>>& seen,
                    std::vector<io::ObjectInfo>& found) const {
     for (io::ObjectInfo& object : source->list()) {
-      const Owner owner{source, object.name};
+      const OpenObject owner{source, object.name, {}};
       if (const auto single = objects_.find(object.name); single != objects_.end()) {
         refuse_pair(object.name, single->second, owner);
       }
       const auto [there, is_new] = seen.try_emplace(object.name, source);
-      if (!is_new) refuse_pair(object.name, {there->second, object.name}, owner);
+      if (!is_new) refuse_pair(object.name, {there->second, object.name, {}}, owner);
       found.push_back(std::move(object));
     }
   }
 
-  std::optional<Owner> owner_of(const std::string& name) const {
+  std::optional<OpenObject> owner_of(const std::string& name) const {
     if (const auto single = objects_.find(name); single != objects_.end()) return single->second;
     const std::scoped_lock lock(mutex_);
     const auto known = in_folders_.find(name);
     if (known == in_folders_.end()) return std::nullopt;
-    return Owner{known->second, name};
+    return OpenObject{known->second, name, {}};
   }
 
   void remember(const std::string& name, const std::shared_ptr<io::ObjectSource>& folder) {
@@ -171,11 +145,11 @@ class MergedSource final : public io::ObjectSource {
     if (more > 0) location_ = location_of_several(location_, more);
   }
 
-  [[noreturn]] static void refuse_pair(const std::string& name, const Owner& one, const Owner& other) {
-    const std::string second = other.source->address_of(other.inner);
+  [[noreturn]] static void refuse_pair(const std::string& name, const OpenObject& one, const OpenObject& other) {
+    const std::string second = other.source->address_of(other.name);
     throw Error(ErrorCode::usage, At{second},
                 "'{}' and '{}' would both get the name '{}'; process them separately, into one folder each",
-                one.source->address_of(one.inner), second, name);
+                one.source->address_of(one.name), second, name);
   }
 
   std::stop_token stop_;
@@ -183,7 +157,7 @@ class MergedSource final : public io::ObjectSource {
   std::vector<std::shared_ptr<io::ObjectSource>> folders_;
   std::vector<std::string> order_;  ///< name of each single object, or empty for the next folder
   std::vector<std::string> names_;  ///< of the single objects, in the order added
-  std::unordered_map<std::string, Owner> objects_;
+  std::unordered_map<std::string, OpenObject> objects_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>>
       in_folders_;  ///< whose the names are, as far as known
@@ -252,28 +226,6 @@ void find_manifest(ObjectSet& set, const std::stop_token& stop) {
   });
 }
 
-/// Adds objects to a MergedSource. A store is opened once, at its root; a web server once for each folder, as the
-/// folder's spelling may not survive decoding, and for each URL whose own would not.
-class ObjectAdder {
- public:
-  ObjectAdder(MergedSource& merged, Inputs& inputs) : merged_(merged), inputs_(inputs) {}
-
-  void add(const ObjectLocation& object, const std::string& name) {
-    ObjectLocation root = object.folder();
-    if (root.kind != ObjectLocation::Kind::web) root.path.clear();
-    const std::string_view inner = std::string_view(object.path).substr(root.path.size());
-    if (!encodes_again(object, inner)) return merged_.add_object(name, inputs_.folder(object), "");
-    auto& source = roots_[fmt::format("{}\n{}", root.access(), root.path)];
-    if (!source) source = inputs_.folder(root);
-    merged_.add_object(name, source, decoded(object, inner));
-  }
-
- private:
-  MergedSource& merged_;
-  Inputs& inputs_;
-  std::map<std::string, std::shared_ptr<io::ObjectSource>> roots_;
-};
-
 ObjectSet listed_objects(const Locations& objects, Inputs& inputs) {
   ObjectSet set;
   set.listed = true;
@@ -286,8 +238,7 @@ ObjectSet listed_objects(const Locations& objects, Inputs& inputs) {
     return set;
   }
   auto merged = std::make_unique<MergedSource>(inputs.stop());
-  ObjectAdder adder(*merged, inputs);
-  for (std::size_t i = 0; i < objects.size(); ++i) adder.add(objects[i], set.names[i]);
+  for (std::size_t i = 0; i < objects.size(); ++i) merged->add_object(set.names[i], inputs.object(objects[i]));
   check_names(set.names, merged->location());
   set.source = std::move(merged);
   return set;
@@ -316,10 +267,9 @@ ObjectSet one_folder(const ObjectLocation& folder, Inputs& inputs) {
 ObjectSet merged_set(const Locations& locations, const Locations& objects, Inputs& inputs) {
   auto merged = std::make_unique<MergedSource>(inputs.stop());
   const auto common = objects.empty() ? std::nullopt : common_folder(objects);
-  ObjectAdder adder(*merged, inputs);
   for (const ObjectLocation& location : locations) {
     if (!location.is_folder()) {
-      adder.add(location, name_of(location, common));
+      merged->add_object(name_of(location, common), inputs.object(location));
     } else if (location.kind == ObjectLocation::Kind::web) {
       refuse_web_folder(location);
     } else {

@@ -46,6 +46,26 @@ std::vector<std::string> entries_of(std::string_view text) {
   return entries;
 }
 
+/// Of a list file, as written. Throws Error{not_found} if there are none.
+std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
+  std::vector<std::string> shards = entries_of(text);
+  if (!shards.empty()) return shards;
+  throw Error(ErrorCode::not_found, At{path}, "list '{}' contains no shard", path);
+}
+
+/// URLs of a wids index, in its order. Throws Error{usage} if it is not one, Error{not_found} if it is empty.
+std::vector<std::string> wids_shards(std::string_view text, const std::string& path) {
+  if (!formats::is_wids_index(text)) {
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' has no \"shardlist\", so it is not a wids index; for a set with a manifest, give its folder",
+                path);
+  }
+  std::vector<std::string> shards;
+  for (formats::WidsShard& shard : formats::read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
+  if (!shards.empty()) return shards;
+  throw Error(ErrorCode::not_found, At{path}, "wids index '{}' contains no shard", path);
+}
+
 constexpr std::size_t kLongestExtension = 8;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -298,24 +318,6 @@ class Resolver {
 };
 
 }  // namespace
-
-std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
-  std::vector<std::string> shards = entries_of(text);
-  if (!shards.empty()) return shards;
-  throw Error(ErrorCode::not_found, At{path}, "list '{}' contains no shard", path);
-}
-
-std::vector<std::string> wids_shards(std::string_view text, const std::string& path) {
-  if (!formats::is_wids_index(text)) {
-    throw Error(ErrorCode::usage, At{path},
-                "'{}' has no \"shardlist\", so it is not a wids index; for a set with a manifest, give its folder",
-                path);
-  }
-  std::vector<std::string> shards;
-  for (formats::WidsShard& shard : formats::read_wids_index(text, path).shards) shards.push_back(std::move(shard.url));
-  if (!shards.empty()) return shards;
-  throw Error(ErrorCode::not_found, At{path}, "wids index '{}' contains no shard", path);
-}
 
 std::vector<NamedInput> resolve_operands(const std::vector<std::string>& operands, Inputs& inputs, Lists lists) {
   if (operands.empty()) {

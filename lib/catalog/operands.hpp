@@ -1,22 +1,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "catalog/inputs.hpp"
 
-/// Files that list shards: their entries as written. What an entry means depends on the location of the file. `path` is
-/// for messages.
 namespace shardkit::catalog {
-
-/// Entries of a list file: one path or URL per line, without blank lines and a byte order mark. Throws Error{not_found}
-/// if there are none.
-std::vector<std::string> listed_shards(std::string_view text, const std::string& path);
-
-/// URLs of a wids index, in its order. Throws Error{usage} if it is not one, Error{not_found} if it is empty, and the
-/// errors of read_wids_index().
-std::vector<std::string> wids_shards(std::string_view text, const std::string& path);
 
 /// A folder or an object of an operand.
 struct NamedInput {

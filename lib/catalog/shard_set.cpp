@@ -54,7 +54,8 @@ class ShardFinder {
     measure_objects();
     return std::move(shards_);
   }
-  std::vector<std::string> take_compressed() { return std::move(compressed_); }
+  /// Those in the given folders, which were skipped because they cannot be read by offset.
+  const std::vector<std::string>& compressed() const { return compressed_; }
   bool of_folder() const { return of_folder_; }
 
  private:
@@ -273,37 +274,25 @@ bool is_compressed_tar_name(std::string_view name) {
 
 ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access,
                         FolderTars tars) {
-  ShardSet set = resolve_shards(operands, tars, std::make_shared<Inputs>(access, ctx));
-  if (set.of_folder && !set.foreign_manifest.empty()) {
-    ctx.warn("foreign_manifest", "'{}' is not a shardkit manifest; the shards are read without it",
-             set.foreign_manifest);
-  }
-  if (!set.compressed.empty()) {
-    ctx.warn(
-        "compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
-        set.compressed.front(),
-        set.compressed.size() == 1 ? std::string(" is") : fmt::format(" and {} more are", set.compressed.size() - 1),
-        remedy::in_text(remedy::reshard_unread(operands)));
-  }
-  return set;
-}
-
-ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars, std::shared_ptr<Inputs> inputs) {
-  if (!inputs) inputs = std::make_shared<Inputs>();
   if (operands.empty()) throw usage_error("no shards were given; use {}", kAccepted);
-  ShardFinder finder(tars, *inputs);
-  for (const NamedInput& named : resolve_operands(operands, *inputs)) finder.add(named);
   ShardSet set;
-  set.inputs = std::move(inputs);
+  set.inputs = std::make_shared<Inputs>(access, ctx);
+  ShardFinder finder(tars, *set.inputs);
+  for (const NamedInput& named : resolve_operands(operands, *set.inputs)) finder.add(named);
   set.shards = finder.take();
-  set.compressed = finder.take_compressed();
   set.of_folder = finder.of_folder();
   set.folder = common_folder(set.shards);
-  if (set.folder.empty()) return set;
   const std::string manifest = io::join_path(set.folder, formats::kManifestName);
-  if (!set.inputs->exists(manifest)) return set;
-  set.manifest = find_manifest(*set.inputs, set.folder);
-  (set.manifest ? set.manifest_path : set.foreign_manifest) = manifest;
+  if (!set.folder.empty()) set.manifest = find_manifest(*set.inputs, set.folder);
+  if (set.manifest) set.manifest_path = manifest;
+  if (set.of_folder && !set.folder.empty() && !set.manifest && set.inputs->exists(manifest))
+    ctx.warn("foreign_manifest", "'{}' is not a shardkit manifest; the shards are read without it", manifest);
+  if (const std::vector<std::string>& compressed = finder.compressed(); !compressed.empty()) {
+    ctx.warn("compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
+             compressed.front(),
+             compressed.size() == 1 ? std::string(" is") : fmt::format(" and {} more are", compressed.size() - 1),
+             remedy::in_text(remedy::reshard_unread(operands)));
+  }
   return set;
 }
 

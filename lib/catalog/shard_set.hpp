@@ -28,10 +28,7 @@ struct ShardSet {
   std::string folder;                         ///< common folder of all shards; empty if they are in several
   std::optional<formats::Manifest> manifest;  ///< <folder>/manifest.json
   std::string manifest_path;                  ///< empty without a manifest
-  std::string foreign_manifest;               ///< <folder>/manifest.json of another program; empty without
-  /// Compressed tars in the given folders, which were skipped because they cannot be read in location.
-  std::vector<std::string> compressed;
-  std::shared_ptr<Inputs> inputs;  ///< opens the shards and the files next to them
+  std::shared_ptr<Inputs> inputs;             ///< opens the shards and the files next to them
 
   /// Of all shards.
   std::uint64_t bytes() const;
@@ -56,13 +53,10 @@ bool is_compressed_tar_name(std::string_view name);
 /// Resolves SHARDS operands with the resolver in operands.hpp: for a folder its tars without hidden ones, for a folder
 /// behind HTTP those in its manifest. A listed shard that is missing in the folder is not an error here, nor is a name
 /// in a local folder that is not a readable file (its `bytes` are 0): verify and stage report it. A folder is never a
-/// shard. `inputs` null: without options. Throws Error{not_found} for a missing path or a folder without shards,
-/// Error{usage} for anything else, Error{unsupported} for a pipe or device in a folder and for a folder with only
-/// compressed tars, unless `tars` is `all`, and the errors of resolve_operands().
-ShardSet resolve_shards(const std::vector<std::string>& operands, FolderTars tars = FolderTars::plain,
-                        std::shared_ptr<Inputs> inputs = nullptr);
-
-/// The same with a warning if compressed tars were skipped, or a folder's manifest.json belongs to another program.
+/// shard. Warns if compressed tars were skipped, or a folder's manifest.json belongs to another program. Throws
+/// Error{not_found} for a missing path or a folder without shards, Error{usage} for anything else, Error{unsupported}
+/// for a pipe or device in a folder and for a folder with only compressed tars, unless `tars` is `all`, and the errors
+/// of resolve_operands().
 ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access = {},
                         FolderTars tars = FolderTars::plain);
 

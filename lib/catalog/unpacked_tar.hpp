@@ -19,15 +19,14 @@ class UnpackedTar {
   static constexpr std::uint64_t kUnpackedFree = std::uint64_t{1} << 30U;
   static constexpr std::uint64_t kUnpackedRatio = 100;
 
-  /// Unpacks `path` into a hidden temporary file in `folder`. Free space is checked before the first byte of each
-  /// member, so that a small file with a huge claimed size does not fill the disk; data after the end of the archive is
-  /// not unpacked. Throws Error{corrupt} with the offset in the unpacked bytes for invalid or damaged tars,
-  /// Error{unsupported} for a bomb, Error{no_space} like require_space_to_unpack(), Error{cancelled}.
-  UnpackedTar(const std::string& path, const std::string& folder, io::FileSystem& files, Context& ctx)
-      : UnpackedTar(std::make_unique<io::FileSource>(path), path, folder, files, ctx) {}
-  /// The same for any compressed tar, local or remote; `path` is for messages. With `salvage`, unpacks tars that were
-  /// put together, and keeps everything before the place where the compressed data or the tar in it is damaged or cut,
-  /// unless that is its start.
+  /// Unpacks a compressed tar, local or remote, into a hidden temporary file in `folder`; `path` is for messages. Free
+  /// space is checked before the first byte of each member, so that a small file with a huge claimed size does not fill
+  /// the disk; data after the end of the archive is not unpacked. Throws Error{corrupt} with the offset in the unpacked
+  /// bytes for invalid or damaged tars, Error{unsupported} for a bomb, Error{no_space} like require_space_to_unpack(),
+  /// Error{cancelled}.
+  ///
+  /// With `salvage`, unpacks tars that were put together, and keeps everything before the place where the compressed
+  /// data or the tar in it is damaged or cut, unless that is its start.
   UnpackedTar(std::unique_ptr<ByteSource> packed, const std::string& path, const std::string& folder,
               io::FileSystem& files, Context& ctx, bool salvage = false);
 

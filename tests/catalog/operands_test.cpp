@@ -16,26 +16,6 @@ using namespace shardkit_test;
 
 using Texts = std::vector<std::string>;
 
-TEST_CASE("a list names one shard a line, with either line end, blank lines left out") {
-  CHECK(listed_shards("a.tar\r\n\n b #.tar\ns3://x/c.tar", "l.txt") == Texts{"a.tar", " b #.tar", "s3://x/c.tar"});
-  CHECK(failure_of([] { listed_shards("\n\r\n", "l.txt"); }) == ErrorCode::not_found);
-}
-
-TEST_CASE("a byte order mark in front of a list is no part of a name") {
-  CHECK(listed_shards("\xEF\xBB\xBF"
-                      "a.tar\n",
-                      "l.txt") == Texts{"a.tar"});
-}
-
-TEST_CASE("a wids index names shards by URL") {
-  const char* text = R"({"wids_version":1,"shardlist":[{"url":"b.tar","nsamples":1},{"url":"a.tar","nsamples":2}]})";
-  CHECK(wids_shards(text, "i.json") == Texts{"b.tar", "a.tar"});
-  CHECK(failure_of([] { wids_shards(R"({"shards":[]})", "i.json"); }) == ErrorCode::usage);
-  CHECK(failure_of([] { wids_shards("[", "i.json"); }) == ErrorCode::usage);
-  CHECK(failure_of([] { wids_shards(R"({"wids_version":1,"shardlist":[]})", "i.json"); }) == ErrorCode::not_found);
-  CHECK(failure_of([] { wids_shards(R"({"wids_version":1,"shardlist":[{}]})", "i.json"); }) == ErrorCode::corrupt);
-}
-
 namespace {
 
 /// The last parts of what operands name.
@@ -49,6 +29,33 @@ Texts names(const Texts& operands, const StoreOptions& options = {}, Lists lists
 }
 
 }  // namespace
+
+TEST_CASE("a list names one shard a line, with either line end, a byte order mark and blank lines left out") {
+  const TempDir dir;
+  const auto listed = [&](const char* name, const std::string& text) {
+    write_file(dir.path(name), text);
+    return names({dir.path(name)});
+  };
+  CHECK(listed("l.txt", "a.tar\r\n\n b #.tar\ns3://box/c.tar") == Texts{"a.tar", " b #.tar", "c.tar"});
+  CHECK(listed("mark.txt",
+               "\xEF\xBB\xBF"
+               "a.tar\n") == Texts{"a.tar"});
+  CHECK(failure_of([&] { listed("none.txt", "\n\r\n"); }) == ErrorCode::not_found);
+}
+
+TEST_CASE("a wids index names shards by URL") {
+  const TempDir dir;
+  const auto indexed = [&](const std::string& text) {
+    write_file(dir.path("i.json"), text);
+    return names({dir.path("i.json")});
+  };
+  CHECK(indexed(R"({"wids_version":1,"shardlist":[{"url":"b.tar","nsamples":1},{"url":"a.tar","nsamples":2}]})") ==
+        Texts{"b.tar", "a.tar"});
+  CHECK(failure_of([&] { indexed(R"({"shards":[]})"); }) == ErrorCode::usage);
+  CHECK(failure_of([&] { indexed("["); }) == ErrorCode::usage);
+  CHECK(failure_of([&] { indexed(R"({"wids_version":1,"shardlist":[]})"); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { indexed(R"({"wids_version":1,"shardlist":[{}]})"); }) == ErrorCode::corrupt);
+}
 
 TEST_CASE("wildcards and braces in one pattern both count, here and in a bucket") {
   const StoreServer server{{"data/a-1.tar", ""}, {"data/a-2.tar", ""}, {"data/b-1.tar", ""}, {"data/x.txt", ""}};

@@ -29,9 +29,12 @@ struct Fixture {
     std::filesystem::create_directories(dir.path("scratch"));
     return path;
   }
+  UnpackedTar unpacked(const std::string& path) {
+    return {std::make_unique<FileSource>(path), path, dir.path("scratch"), *files, ctx};
+  }
   Error failure(const std::string& path) {
     try {
-      const UnpackedTar tar(path, dir.path("scratch"), *files, ctx);
+      const UnpackedTar tar = unpacked(path);
     } catch (const Error& error) {
       CHECK(std::filesystem::is_empty(dir.path("scratch")));
       return error;
@@ -51,7 +54,7 @@ TEST_CASE("the tar lies on disk as it was before it was compressed, until the ob
     Fixture f;
     const std::string path = f.packed(kTar.bytes(), filter);
     {
-      const UnpackedTar tar(path, f.dir.path("scratch"), *f.files, f.ctx);
+      const UnpackedTar tar = f.unpacked(path);
       CHECK(tar.bytes() == kTar.bytes().size());
       CHECK(read_file(tar.path()) == kTar.bytes());
     }
@@ -87,9 +90,9 @@ TEST_CASE("a small file that unpacks to zeros without end is followed 8 MiB far 
 TEST_CASE("zeros behind the archive are not followed either, and an empty tar is a tar") {
   Fixture f;
   const std::string path = f.packed(kTar.bytes() + std::string(100U << 20U, '\0'));
-  const UnpackedTar tar(path, f.dir.path("scratch"), *f.files, f.ctx);
+  const UnpackedTar tar = f.unpacked(path);
   CHECK(tar.bytes() < 10U << 20U);
-  CHECK(UnpackedTar(f.packed(std::string(10'240, '\0')), f.dir.path("scratch"), *f.files, f.ctx).bytes() == 10'240);
+  CHECK(f.unpacked(f.packed(std::string(10'240, '\0'))).bytes() == 10'240);
 }
 
 TEST_CASE("a member that claims a hundred times the packed bytes and more is a bomb, refused before a byte of it") {

@@ -25,7 +25,7 @@ struct Listing {
 
 Listing list_folder(const ShardFolder& folder, std::size_t most = 1000) {
   Context ctx;
-  const ShardSet set = resolve_shards({folder.path()});
+  const ShardSet set = resolve_shards({folder.path()}, ctx);
   const SampleLister lister(set, ctx);
   Listing listing;
   for (const ShardFile& shard : set.shards) {

@@ -7,8 +7,8 @@
 #include <doctest/doctest.h>
 
 #include "core/prng.hpp"
-#include "dataset/stage/stage_support.hpp"
 #include "dataset/bucket/object_upload.hpp"
+#include "dataset/stage/stage_support.hpp"
 #include "net/bucket_server.hpp"
 #include "support/errors.hpp"
 

@@ -238,7 +238,7 @@ TEST_CASE("a folder that holds the shards of some ranks is sound, and says so") 
   const auto missing = verify_path(folder.path("node"));
   CHECK(codes(missing) == Codes{"missing_shard"});
   CHECK(missing.problems[0].where.path == "s-3.tar");
-  const catalog::ShardSet set = catalog::resolve_shards({folder.path("node")});
+  const catalog::ShardSet set = catalog::resolve_shards({folder.path("node")}, ctx);
   CHECK(what_is_missing(set, catalog::manifests_by_folder(set)).value_or("").find("'s-3.tar'") != std::string::npos);
   fs::remove(folder.path("node/.shardkit/staged.json"));
   const auto unfinished = verify_path(folder.path("node"));
