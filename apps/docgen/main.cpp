@@ -9,10 +9,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/documents/completion.hpp"
-#include "cli/documents/manual_page.hpp"
-#include "cli/documents/reference.hpp"
-#include "cli/documents/schema.hpp"
+#include "cli/documents/documents.hpp"
 #include "programs.hpp"
 
 namespace {

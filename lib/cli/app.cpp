@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/documents/help.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/field_text.hpp"
 #include "cli/messages.hpp"
 #include "cli/outcome.hpp"
@@ -223,8 +223,8 @@ class CommandRun {
 
   /// Repeating a wrong command line does not help.
   void write_termination() const {
-    const Failure& failure = *report_.outcome.failure;
-    write_termination(failure_text(failure), failure.code == ErrorCode::usage ? "" : how_to_go_on(text_));
+    const Error& failure = *report_.outcome.failure;
+    write_termination(failure_text(failure), failure.code() == ErrorCode::usage ? "" : how_to_go_on(text_));
   }
 
   bool has_error() const { return report_.outcome.failure && !output_closed_; }

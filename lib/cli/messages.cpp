@@ -61,11 +61,11 @@ std::string message(std::string_view end, std::string_view go_on) {
 
 }  // namespace
 
-nlohmann::ordered_json failure_json(const Failure& failure) {
+nlohmann::ordered_json failure_json(const Error& failure) {
   nlohmann::ordered_json error = {
-      {"code", error_code_name(failure.code)}, {"text", failure.text}, {"path", nullptr}, {"offset", nullptr}};
-  if (!failure.path.empty()) error["path"] = failure.path;
-  if (failure.offset) error["offset"] = *failure.offset;
+      {"code", error_code_name(failure.code())}, {"text", failure.what()}, {"path", nullptr}, {"offset", nullptr}};
+  if (!failure.path().empty()) error["path"] = failure.path();
+  if (failure.offset()) error["offset"] = *failure.offset();
   return error;
 }
 
@@ -80,14 +80,15 @@ std::string progress_json(const ProgressSample& now) {
                {"stages", now.stages}});
 }
 
-std::string failure_text(const Failure& failure, std::string_view title) {
-  if (failure.code == ErrorCode::cancelled) return failure.text;
-  std::string text = fmt::format("{}: {}", title, printable(failure.text));
-  if (!failure.path.empty() && failure.text.find(failure.path) == std::string::npos) {
-    text += fmt::format(" (in '{}')", printable(failure.path));
+std::string failure_text(const Error& failure, std::string_view title) {
+  const std::string_view what = failure.what();
+  if (failure.code() == ErrorCode::cancelled) return std::string(what);
+  std::string text = fmt::format("{}: {}", title, printable(what));
+  if (!failure.path().empty() && what.find(failure.path()) == std::string::npos) {
+    text += fmt::format(" (in '{}')", printable(failure.path()));
   }
-  if (failure.offset && failure.text.find(fmt::format("byte {}", *failure.offset)) == std::string::npos) {
-    text += fmt::format(" (at offset {})", *failure.offset);
+  if (failure.offset() && what.find(fmt::format("byte {}", *failure.offset())) == std::string::npos) {
+    text += fmt::format(" (at offset {})", *failure.offset());
   }
   return text;
 }
@@ -98,17 +99,17 @@ std::string_view how_to_go_on(const CommandText& text) {
 
 void Messages::failure(const Outcome& outcome, int signal) const {
   if (json_) return json_failure(outcome, signal);
-  const Failure& failure = *outcome.failure;
+  const Error& failure = *outcome.failure;
   say(failure_text(failure, painted("error", kRed)));
   if (outcome.interrupted()) console_.err << go_on_line();
   if (outcome.softened) say(soft_fail_text(outcome));
-  if (failure.code == ErrorCode::usage) {
+  if (failure.code() == ErrorCode::usage) {
     console_.err << fmt::format("run '{} {} --help' for its options\n", program_, text_.name);
   }
 }
 
 void Messages::json_failure(const Outcome& outcome, int signal) const {
-  const Failure& failure = *outcome.failure;
+  const Error& failure = *outcome.failure;
   if (outcome.interrupted()) {
     console_.err << json_stop(signal, outcome.exit_code, failure_text(failure));
     return;

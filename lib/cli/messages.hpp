@@ -22,7 +22,7 @@ namespace shardkit::cli {
 struct Report;
 
 /// {"code","text","path","offset"}; null for a missing path or offset.
-nlohmann::ordered_json failure_json(const Failure& failure);
+nlohmann::ordered_json failure_json(const Error& failure);
 
 /// Messages of a command on standard error, and its progress: text ("shardctl: error: ..."), or with --log json the
 /// events "warning", "retry", "error", "stopped", "soft_fail" and, at the end of each command, "done".
@@ -80,7 +80,7 @@ inline constexpr std::string_view kForcedEnd = "interrupted; stopping before the
 
 /// "stopped by SIGTERM", or "error: ..." with file and offset: one line without control characters. `title` is the word
 /// "error", colored or not.
-std::string failure_text(const Failure& failure, std::string_view title = "error");
+std::string failure_text(const Error& failure, std::string_view title = "error");
 
 /// How to continue after a stop; empty for a verb that starts again.
 std::string_view how_to_go_on(const CommandText& text);

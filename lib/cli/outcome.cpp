@@ -47,7 +47,7 @@ bool is_memory_limited() {
   return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-Failure failure_of_system(const std::system_error& error) {
+Error failure_of_system(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again)
     return {error_code_of(error.code().value()), error.what()};
   if (is_memory_limited()) {
@@ -84,19 +84,18 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::cancelled)  // whatever it was doing
-      return {exit_code(error.code(), signal),
-              Failure{error.code(), fmt::format("stopped by {}", signal_name(signal))}};
+      return {exit_code(error.code(), signal), Error(error.code(), fmt::format("stopped by {}", signal_name(signal)))};
     return {exit_code(error.code(), signal),
-            Failure{error.code(), without_secrets(error.what()), without_secrets(error.path()), error.offset()}};
+            Error(error.code(), without_secrets(error.what()), without_secrets(error.path()), error.offset())};
   } catch (const std::bad_alloc&) {
-    return {kNoSpace, Failure{ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit"}};
+    return {kNoSpace, Error(ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit")};
   } catch (const std::system_error& error) {  // from std::filesystem and std::thread; their texts name the path
-    Failure failure = failure_of_system(error);
-    return {exit_code(failure.code, signal), std::move(failure)};
+    const Error failure = failure_of_system(error);
+    return {exit_code(failure.code(), signal), failure};
   } catch (const std::exception& error) {
-    return {kFailed, Failure{ErrorCode::internal, fmt::format("internal error: {}; please report it", error.what())}};
+    return {kFailed, Error(ErrorCode::internal, fmt::format("internal error: {}; please report it", error.what()))};
   } catch (...) {
-    return {kFailed, Failure{ErrorCode::internal, "unknown internal error; please report it"}};
+    return {kFailed, Error(ErrorCode::internal, "unknown internal error; please report it")};
   }
 }
 

@@ -1,13 +1,9 @@
 #pragma once
 
-#include <cstdint>
 #include <exception>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/context.hpp"
 #include "core/error.hpp"
 
 namespace shardkit::cli {
@@ -15,22 +11,14 @@ namespace shardkit::cli {
 /// Exit code of wrong usage.
 inline constexpr int kUsageExit = 2;
 
-/// Why a command failed, ready to be shown.
-struct Failure {
-  ErrorCode code = ErrorCode::internal;
-  std::string text;
-  std::string path = {};  ///< empty if there is none
-  std::optional<std::uint64_t> offset = {};
-};
-
 /// How a command ended.
 struct Outcome {
   int exit_code = 0;
-  std::optional<Failure> failure;
-  bool softened = false;  ///< by --soft-fail: the process exits with 0, reports keep exit_code
+  std::optional<Error> failure;  ///< ready to be shown
+  bool softened = false;         ///< by --soft-fail: the process exits with 0, reports keep exit_code
 
   /// True if a signal ended the command, not a fault.
-  bool interrupted() const { return failure && failure->code == ErrorCode::cancelled; }
+  bool interrupted() const { return failure && failure->code() == ErrorCode::cancelled; }
   /// "ok", "findings" or "failed".
   std::string_view status() const;
 };

@@ -17,6 +17,7 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "core/text.hpp"
+#include "report/charts.hpp"
 #include "report/page.hpp"
 #include "system/clock.hpp"
 #include "system/host.hpp"
@@ -44,30 +45,18 @@ Json host_json(const Report& report) {
 /// "iobench compare"
 std::string report_title(const Report& report) { return fmt::format("{} {}", report.program, report.verb); }
 
-/// For text and attribute values of XML 1.0, which does not allow U+FFFE and U+FFFF; control characters are already
-/// removed.
-std::string xml(std::string_view text) {
-  constexpr std::string_view kSpecial = "&<>\"";
-  constexpr std::array kEntities{"&amp;", "&lt;", "&gt;", "&quot;"};
-  std::string out;
-  for (const char c : as_utf8(text)) {
-    const std::size_t found = kSpecial.find(c);
-    out += found == std::string_view::npos ? std::string(1, c) : kEntities[found];
-    if (out.ends_with("\xef\xbf\xbe") || out.ends_with("\xef\xbf\xbf")) out.back() = '\xbd';
-  }
-  return out;
-}
-
 std::string element(const CiCase& one) {
-  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(one.group), xml(one.name));
+  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", report::escaped_html(one.group),
+                                       report::escaped_html(one.name));
   if (one.outcome == CiCase::Outcome::passed) return head + "/>\n";
   return fmt::format("{}>\n      <{} message=\"{}\"/>\n    </testcase>\n", head,
-                     one.outcome == CiCase::Outcome::failed ? "failure" : "skipped", xml(one.message));
+                     one.outcome == CiCase::Outcome::failed ? "failure" : "skipped", report::escaped_html(one.message));
 }
 
 std::string failed_run(const Report& report) {
   return fmt::format("    <testcase classname=\"{}\" name=\"run\">\n      <error message=\"{}\"/>\n    </testcase>\n",
-                     xml(report_title(report)), xml(printable(report.outcome.failure->text)));
+                     report::escaped_html(report_title(report)),
+                     report::escaped_html(printable(report.outcome.failure->what())));
 }
 
 /// For label values and, with other `special`, help texts of Prometheus, where a newline is \n.
@@ -214,8 +203,9 @@ std::string junit_xml(const Report& report, const CiReport& found) {
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" "
       "errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\" timestamp=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
-      xml(report_title(report)), failed ? 1 : found.cases.size(), count(CiCase::Outcome::failed), failed ? 1 : 0,
-      count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at), elements);
+      report::escaped_html(report_title(report)), failed ? 1 : found.cases.size(), count(CiCase::Outcome::failed),
+      failed ? 1 : 0, count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at),
+      elements);
 }
 
 std::string html_page(const Report& report) { return report::html(report::page_of(parse_json(envelope_json(report)))); }
@@ -223,7 +213,7 @@ std::string html_page(const Report& report) { return report::html(report::page_o
 std::string ci_markdown(const Report& report, const CiReport& found) {
   const std::string head = fmt::format("### {}: ", report_title(report));
   if (!report.outcome.failure) return fmt::format("{}{}\n{}", head, found.conclusion, found.details);
-  return fmt::format("{}failed\n\n{}\n", head, report::markdown_text(printable(report.outcome.failure->text)));
+  return fmt::format("{}failed\n\n{}\n", head, report::markdown_text(printable(report.outcome.failure->what())));
 }
 
 std::string prometheus_text(const Report& report) {

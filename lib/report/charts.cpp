@@ -96,6 +96,7 @@ std::string escaped_html(std::string_view text) {
     out += control                           ? std::string("\xef\xbf\xbd")
            : found == std::string_view::npos ? std::string(1, c)
                                              : kEntities[found];
+    if (out.ends_with("\xef\xbf\xbe") || out.ends_with("\xef\xbf\xbf")) out.back() = '\xbd';  // not in XML
   }
   return out;
 }

@@ -1,7 +1,6 @@
-#include "cli/documents/completion.hpp"
-
 #include <doctest/doctest.h>
 
+#include "cli/documents/documents.hpp"
 #include "cli/fake_app.hpp"
 #include "programs.hpp"
 #include "support/files.hpp"

@@ -8,9 +8,6 @@
 #include <doctest/doctest.h>
 
 #include "cli/app.hpp"
-#include "cli/documents/help.hpp"
-#include "cli/documents/manual_page.hpp"
-#include "cli/documents/reference.hpp"
 #include "cli/fake_app.hpp"
 #include "cli/field_text.hpp"
 #include "programs.hpp"

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/documents/schema.hpp"
+#include "cli/documents/documents.hpp"
 #include "cli/fake_app.hpp"
 #include "cli/report_formats.hpp"
 #include "core/error.hpp"

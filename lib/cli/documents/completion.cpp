@@ -1,5 +1,3 @@
-#include "cli/documents/completion.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,7 +10,8 @@
 #include "cli/app.hpp"
 #include "core/field_tree.hpp"
 
-/// What documents generated from the same descriptions as the command line share; apps/docgen writes them to files.
+/// Documents made from the same descriptions as the command line, each in the file of its name, and what they share.
+/// apps/docgen writes them to files.
 namespace shardkit::cli {
 
 /// Data about a verb, from which help, manual, reference page, completion and schema are made.
@@ -65,5 +67,50 @@ inline constexpr std::array kExitCodes = {
 
 /// A file's name and its text.
 using NamedText = std::pair<std::string, std::string>;
+
+/// Columns of help if there is no terminal width.
+inline constexpr std::size_t kHelpWidth = 80;
+
+/// Lines and examples of brief help, which is read on a terminal without scrolling back.
+inline constexpr std::size_t kBriefProgramLines = 24;
+inline constexpr std::size_t kBriefCommandLines = 40;
+inline constexpr std::size_t kBriefExamples = 3;
+
+/// `shardctl -h`, and `shardctl` alone: verbs and groups, in kBriefProgramLines.
+std::string brief_program_help(const App& app, std::size_t width = kHelpWidth);
+
+/// `shardctl --help`: every verb.
+std::string program_help(const App& app, std::size_t width = kHelpWidth);
+
+/// `shardctl cache --help`: the verbs of a group.
+std::string group_help(const App& app, const VerbOrGroup& group, std::size_t width = kHelpWidth);
+
+/// `shardctl convert -h`: synopsis, operands, CommandText::main and the first examples, in kBriefCommandLines.
+std::string brief_command_help(const App& app, const Command& command, std::size_t width = kHelpWidth);
+
+/// `shardctl convert --help`: synopsis, description, operands, all options with defaults, all examples.
+std::string command_help(const App& app, const Command& command, std::size_t width = kHelpWidth);
+
+/// `shardctl help stores`: the options of a shared topic.
+std::string topic_help(const App& app, const SharedTopic& topic, std::size_t width = kHelpWidth);
+
+/// `shardctl help exit-codes`: the meaning of the exit codes of all verbs.
+std::string exit_code_help(std::size_t width = kHelpWidth);
+
+/// Manual pages in section 1: one for the program, "shardctl.1", one per group, "shardctl-cache.1", one per verb,
+/// "shardctl-convert.1", "shardctl-cache-ls.1", and one per shared topic, "shardctl-stores.1".
+std::vector<NamedText> manual_pages(const App& app);
+
+/// docs/reference, in Markdown: README.md with what all verbs share, "stores.md" and so on for shared topics, and
+/// "shardctl-convert.md" and so on with options and result fields of each verb.
+std::vector<NamedText> reference_pages(const std::vector<App>& apps);
+
+/// The JSON Schema (draft 2020-12) of the envelope of one verb. Groups of fields are "$defs".
+std::string envelope_schema(const App& app, const Command& command);
+
+/// Completion scripts, named as the shells look for them: bash "shardctl", zsh "_shardctl", fish "shardctl.fish".
+std::string bash_completion(const App& app);
+std::string zsh_completion(const App& app);
+std::string fish_completion(const App& app);
 
 }  // namespace shardkit::cli

@@ -1,5 +1,3 @@
-#include "cli/documents/help.hpp"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>

@@ -1,5 +1,3 @@
-#include "cli/documents/manual_page.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>

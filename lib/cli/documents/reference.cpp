@@ -1,5 +1,3 @@
-#include "cli/documents/reference.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>

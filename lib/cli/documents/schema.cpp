@@ -1,5 +1,3 @@
-#include "cli/documents/schema.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
