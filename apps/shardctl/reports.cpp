@@ -107,7 +107,8 @@ cli::Answer answer_of(const dataset::WrittenSets& written, const dataset::WriteO
   if (const auto& dry = written.dry_run) {
     answer.headline =
         fmt::format("dry run: {} to write, {}, checked", format_count(dry->shards, "shard"), format_size(dry->bytes));
-    answer.facts = {{"resumed", written.resumed.value_or("")}, {"free", dry->free_bytes ? format_size(*dry->free_bytes) : ""}};
+    answer.facts = {{"resumed", written.resumed.value_or("")},
+                    {"free", dry->free_bytes ? format_size(*dry->free_bytes) : ""}};
     answer.next = {again};
     return answer;
   }

@@ -27,7 +27,7 @@ struct ReadFacts {
   std::string host = "node1";
   std::string requested = {};  ///< of the cache; empty: what it was
   std::string neighbors = {};  ///< what they used, in words
-  int retries = 0;  ///< an option that no version has yet
+  int retries = 0;             ///< an option that no version has yet
 };
 
 inline std::string read_envelope(const ReadFacts& facts = {}) {
@@ -40,7 +40,8 @@ inline std::string read_envelope(const ReadFacts& facts = {}) {
 "storage":{{"file_system":"ext4","storage_class":"nvme"}},"neighbors":{{"text":"{}"}}}},
 "error":null,"status":"ok","exit_code":0}})",
       facts.version, facts.host, facts.cpus, facts.path, facts.requested.empty() ? facts.cache : facts.requested,
-      facts.retries, facts.threads, facts.files, facts.mean_sample, facts.rate, facts.p99, facts.cache, facts.neighbors);
+      facts.retries, facts.threads, facts.files, facts.mean_sample, facts.rate, facts.p99, facts.cache,
+      facts.neighbors);
 }
 
 /// Ten results in a folder, their rates a thousandth apart around `facts.rate`.
