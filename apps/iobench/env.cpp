@@ -211,7 +211,8 @@ std::string state_text(const gpu::GpuState& gpu) {
     facts.add(fmt::format("{} of {} in use", format_size(*gpu.memory_used), format_size(*gpu.memory)));
   }
   if (gpu.gpu_busy) facts.add(fmt::format("busy {:.0f} %", *gpu.gpu_busy * 100));
-  if (!gpu.clock_limits.empty()) facts.add(fmt::format("clocks limited by {}", fmt::join(gpu.clock_limits, " ")));
+  if (const auto limits = gpu::clock_limit_names(gpu.clock_limits); !limits.empty())
+    facts.add(fmt::format("clocks limited by {}", fmt::join(limits, " ")));
   return facts.text();
 }
 

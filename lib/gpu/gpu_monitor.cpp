@@ -11,24 +11,18 @@
 namespace shardkit::gpu {
 namespace {
 
-/// Bits of nvml.h's nvmlClocksEventReasons, from the lowest on.
-struct ClockLimit {
-  std::string_view name;
-  bool is_fault;
-};
-constexpr std::array kClockLimits{
-    ClockLimit{"gpu_idle", false},
-    ClockLimit{"applications_clocks_setting", false},
-    ClockLimit{"sw_power_cap", false},
-    ClockLimit{"hw_slowdown", true},
-    ClockLimit{"sync_boost", false},
-    ClockLimit{"sw_thermal_slowdown", true},
-    ClockLimit{"hw_thermal_slowdown", true},
-    ClockLimit{"hw_power_brake_slowdown", true},
-    ClockLimit{"display_clock_setting", false},
-    ClockLimit{"board_limit", false},
-    ClockLimit{"reliability", false},
-};
+/// NVML's names of the bits of clock_limit, from the lowest on.
+constexpr std::array<std::string_view, 11> kClockLimits{"gpu_idle",
+                                                        "applications_clocks_setting",
+                                                        "sw_power_cap",
+                                                        "hw_slowdown",
+                                                        "sync_boost",
+                                                        "sw_thermal_slowdown",
+                                                        "hw_thermal_slowdown",
+                                                        "hw_power_brake_slowdown",
+                                                        "display_clock_setting",
+                                                        "board_limit",
+                                                        "reliability"};
 
 void take(const std::optional<std::uint64_t>& generation, std::optional<double>& speed) {
   if (!generation) return;
@@ -41,18 +35,9 @@ std::vector<std::string> clock_limit_names(std::uint64_t reasons) {
   std::vector<std::string> names;
   for (std::size_t bit = 0; bit < 64; ++bit) {
     if ((reasons >> bit & 1U) == 0) continue;
-    names.push_back(bit < kClockLimits.size() ? std::string(kClockLimits[bit].name) : fmt::format("reason_{}", bit));
+    names.push_back(bit < kClockLimits.size() ? std::string(kClockLimits[bit]) : fmt::format("reason_{}", bit));
   }
   return names;
-}
-
-std::vector<std::string> slowdowns(const std::vector<std::string>& clock_limits) {
-  std::vector<std::string> faults;
-  for (const std::string& limit : clock_limits) {
-    const auto known = std::ranges::find(kClockLimits, limit, &ClockLimit::name);
-    if (known != kClockLimits.end() && known->is_fault) faults.push_back(limit);
-  }
-  return faults;
 }
 
 system::PcieLink driver_link(const GpuState& state, system::PcieLink sys) {
@@ -113,7 +98,8 @@ void GpuState::describe(FieldList& v) {
   v.field({"max_sm_clock_hertz", "highest clock of the processors"}, max_sm_clock);
   v.field({"memory_clock_hertz", "current clock of the memory"}, memory_clock);
   v.field({"max_memory_clock_hertz", "highest clock of the memory"}, max_memory_clock);
-  v.field({"clock_limits", "reasons for lower clocks, as named by NVML"}, clock_limits);
+  std::vector<std::string> limits = clock_limit_names(clock_limits);
+  v.field({"clock_limits", "reasons for lower clocks, as named by NVML"}, limits);
   v.field({"performance_state", Unit::count, "0 is the fastest, 15 the slowest"}, performance_state);
   v.field({"temperature_celsius", "temperature of the GPU"}, temperature);
   v.field({"power_watts", "current power"}, power);

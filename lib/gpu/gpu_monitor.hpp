@@ -25,6 +25,18 @@ constexpr auto enum_names(GpuFault) {
   return std::to_array<std::string_view>({"lost", "reset-required", "unreachable"});
 }
 
+/// Reasons for lower clocks: bits of nvmlClocksEventReasons (nvml.h).
+namespace clock_limit {
+inline constexpr std::uint64_t kIdle = 0x1;
+inline constexpr std::uint64_t kPowerCap = 0x4;
+inline constexpr std::uint64_t kHardware = 0x8;  ///< by heat, lack of power, or both
+inline constexpr std::uint64_t kDriverHeat = 0x20;
+inline constexpr std::uint64_t kHardwareHeat = 0x40;
+inline constexpr std::uint64_t kPowerBrake = 0x80;
+/// Those that are a problem. A healthy GPU has others too when it is idle or at its configured power limit.
+inline constexpr std::uint64_t kSlowdowns = kHardware | kDriverHeat | kHardwareHeat | kPowerBrake;
+}  // namespace clock_limit
+
 /// One GPU. Values that the GPU or its driver do not report are empty, never 0.
 struct GpuState {
   std::uint64_t index = 0;        ///< as counted by nvidia-smi
@@ -44,7 +56,7 @@ struct GpuState {
   std::optional<std::uint64_t> max_sm_clock;         ///< hertz
   std::optional<std::uint64_t> memory_clock;         ///< hertz
   std::optional<std::uint64_t> max_memory_clock;     ///< hertz
-  std::vector<std::string> clock_limits;             ///< from clock_limit_names(); empty if nothing limits the clocks
+  std::uint64_t clock_limits = 0;                    ///< reasons for lower clocks, of clock_limit
   std::optional<std::uint64_t> performance_state;    ///< 0 is the fastest
   std::optional<double> temperature;                 ///< degrees Celsius
   std::optional<double> power;                       ///< watts
@@ -96,12 +108,8 @@ struct GpuSight {
 };
 GpuSight look_at_gpus();
 
-/// Reasons for lower clocks, by NVML's names: "sw_power_cap", ... for bits of nvmlClocksEventReasons.
+/// Reasons for lower clocks, by NVML's names: "sw_power_cap", ...
 std::vector<std::string> clock_limit_names(std::uint64_t reasons);
-
-/// Those of the reasons that are a problem: heat and lack of power. A healthy GPU has reasons too when it is idle or at
-/// its configured power limit.
-std::vector<std::string> slowdowns(const std::vector<std::string>& clock_limits);
 
 /// The PCIe link from the driver if it reports it, else from /sys: in a virtual machine /sys shows a virtual slot, or
 /// none.

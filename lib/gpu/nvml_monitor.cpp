@@ -173,7 +173,7 @@ class NvmlMonitor final : public GpuMonitor {
     state.memory_clock = hertz(nvml_.clock, gpu, kNvmlClockMemory);
     state.max_memory_clock = hertz(nvml_.max_clock, gpu, kNvmlClockMemory);
     const auto limits = nvml_.clock_limits ? nvml_.clock_limits : nvml_.throttle_reasons;
-    if (const auto reasons = got<unsigned long long>(limits, gpu)) state.clock_limits = clock_limit_names(*reasons);
+    if (const auto reasons = got<unsigned long long>(limits, gpu)) state.clock_limits = *reasons;
     const auto performance = got<int>(nvml_.performance_state, gpu);
     if (performance && *performance != kNvmlUnknownState) {
       state.performance_state = static_cast<std::uint64_t>(*performance);

@@ -30,7 +30,7 @@ TEST_CASE("what NVML tells of a GPU, in our units") {
   CHECK(gpu.gpu_pcie_generation == 5);
   CHECK(gpu.sm_clock == 1'200'000'000);
   CHECK(gpu.max_memory_clock == 2'619'000'000);
-  CHECK(gpu.clock_limits == std::vector<std::string>{"sw_power_cap", "sw_thermal_slowdown"});
+  CHECK(gpu.clock_limits == (clock_limit::kPowerCap | clock_limit::kDriverHeat));
   CHECK(gpu.performance_state == 2);
   CHECK(gpu.temperature == 88);
   CHECK(gpu.power == 350.5);
@@ -50,7 +50,7 @@ TEST_CASE("what a GPU refuses to tell is empty, not 0") {
   CHECK_FALSE(gpu.memory);
   CHECK_FALSE(gpu.pcie_generation);
   CHECK_FALSE(gpu.sm_clock);
-  CHECK(gpu.clock_limits.empty());
+  CHECK(gpu.clock_limits == 0);
   CHECK_FALSE(gpu.performance_state);
   CHECK_FALSE(gpu.temperature);
   CHECK_FALSE(gpu.power);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -9,6 +10,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/compare/gate.hpp"
+#include "bench/compare/measurements.hpp"
 #include "core/error.hpp"
 #include "core/json_fields.hpp"
 #include "core/metric_text.hpp"
@@ -19,6 +22,35 @@ namespace shardkit::bench {
 namespace {
 
 using Json = nlohmann::json;
+
+/// What a node did in a second.
+struct Work {
+  double bytes = 0;
+  double samples = 0;
+};
+
+struct Node {
+  FleetNode row;
+  std::map<std::string, std::map<std::uint64_t, Work>> seconds;  ///< by stage
+  Measurements measured;
+  std::string version;
+  std::string job;  ///< what the run was judged by
+};
+
+/// Results under one set of conditions.
+using NodeClass = std::vector<Node>;
+
+/// Nodes whose clocks differ by more have no common seconds that can be trusted.
+constexpr double kMostClockSpread = 1;
+/// All nodes together below this share of the sum of single ones: something that they share limits.
+constexpr double kCeilingShare = 0.8;
+
+/// From the median of the absolute deviations to a standard deviation, for normal noise.
+constexpr double kDeviationOfMad = 1.4826;
+constexpr double kStragglerDeviations = 4;
+constexpr double kStragglerShare = 0.1;  ///< of the median that is missing at least
+/// Fewer nodes show no median to compare with.
+constexpr std::size_t kLeastNodesOfGroup = 4;
 
 constexpr std::string_view kReadRate = "read.bytes_per_second";
 
@@ -65,27 +97,7 @@ Ceiling ceiling_of(double alone, double together, std::size_t nodes) {
   return ceiling;
 }
 
-}  // namespace
-
-std::vector<std::size_t> stragglers(std::span<const double> rates) {
-  if (rates.size() < kLeastNodesOfGroup) return {};
-  const double median = stats::summarize(rates).median;
-  std::vector<double> deviations;
-  for (const double rate : rates) deviations.push_back(std::abs(rate - median));
-  const double noise = kDeviationOfMad * stats::summarize(deviations).median;
-  const double limit = std::min(median - kStragglerDeviations * noise, (1 - kStragglerShare) * median);
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    if (rates[i] < limit) found.push_back(i);
-  }
-  return found;
-}
-
-FleetReader::FleetReader(const AggregateOptions& options) : options_(options) {
-  if (options.gate) gate_ = read_gate(*options.gate);
-}
-
-FleetReader::Node FleetReader::read_node(const std::string& file, const Json& envelope) const {
+Node read_node(const std::string& file, const Json& envelope, const std::optional<std::string>& label) {
   Node node;
   node.row.name = node_of(envelope);
   if (node.row.name.empty()) node.row.name = "unnamed";
@@ -94,9 +106,8 @@ FleetReader::Node FleetReader::read_node(const std::string& file, const Json& en
   node.row.clock_offset = number_at(envelope, "result.start.clock_offset_seconds");
   node.job = job_of(envelope);
   node.version = text_at(envelope, "tool.version").value_or("");
-  if (options_.group_by) {
-    const auto label = text_at(envelope, "host.labels." + *options_.group_by);
-    node.row.group = fmt::format("{}={}", *options_.group_by, label.value_or("(none)"));
+  if (label) {
+    node.row.group = fmt::format("{}={}", *label, text_at(envelope, "host.labels." + *label).value_or("(none)"));
   }
   add_run(file, envelope, node.measured);
   settle(node.measured);
@@ -115,7 +126,7 @@ FleetReader::Node FleetReader::read_node(const std::string& file, const Json& en
 }
 
 /// Why two results cannot be added: another verb, version, job or data. Machines may differ.
-std::string FleetReader::mismatch(const Node& node, const Node& other) {
+std::string mismatch(const Node& node, const Node& other) {
   const std::vector<std::string> machines{"host"};
   if (node.version != other.version) {
     return fmt::format("of version {}, not {} as most", node.version, other.version);
@@ -128,22 +139,19 @@ std::string FleetReader::mismatch(const Node& node, const Node& other) {
   return {};
 }
 
-void FleetReader::add(const std::string& file, const Json& envelope) {
-  Node node = read_node(file, envelope);
-  for (Class& known : classes_) {
-    if (!mismatch(node, known.front()).empty()) continue;
-    known.push_back(std::move(node));
-    return;
-  }
-  classes_.emplace_back().push_back(std::move(node));
+/// Adds a node to the results that it can be added to.
+void add(Node node, std::vector<NodeClass>& classes) {
+  const auto fits = [&](const NodeClass& known) { return mismatch(node, known.front()).empty(); };
+  const auto found = std::ranges::find_if(classes, fits);
+  (found == classes.end() ? classes.emplace_back() : *found).push_back(std::move(node));
 }
 
-void FleetReader::keep_newest(Class& nodes, std::vector<LeftOut>& left_out) {
+void keep_newest(NodeClass& nodes, std::vector<LeftOut>& left_out) {
   const auto by_name = [](const Node& a, const Node& b) {
     return std::tie(a.row.name, b.row.started_at) < std::tie(b.row.name, a.row.started_at);
   };
   std::ranges::stable_sort(nodes, by_name);
-  Class kept;
+  NodeClass kept;
   for (Node& node : nodes) {
     if (!kept.empty() && kept.back().row.name == node.row.name) {
       left_out.push_back({node.row.file, fmt::format("an older result of node '{}'", node.row.name)});
@@ -154,7 +162,7 @@ void FleetReader::keep_newest(Class& nodes, std::vector<LeftOut>& left_out) {
   nodes = std::move(kept);
 }
 
-void FleetReader::judge_rate(const std::string& metric, const std::vector<Node*>& group) {
+void judge_rate(const std::string& metric, const std::vector<Node*>& group) {
   std::vector<FleetNode*> rows;
   std::vector<double> rates;
   for (Node* node : group) {
@@ -177,7 +185,7 @@ void FleetReader::judge_rate(const std::string& metric, const std::vector<Node*>
   }
 }
 
-void FleetReader::judge_rates(Class& nodes) {
+void judge_rates(NodeClass& nodes) {
   std::map<std::string, std::vector<Node*>> groups;
   for (Node& node : nodes) groups[node.row.group].push_back(&node);
   for (const auto& [name, group] : groups) {
@@ -187,10 +195,10 @@ void FleetReader::judge_rates(Class& nodes) {
   }
 }
 
-void FleetReader::judge_gate(Class& nodes) const {
+void judge_gate(const std::vector<GateRequirement>& gate, NodeClass& nodes) {
   for (Node& node : nodes) {
     node.row.text = straggler_text(node.row);
-    for (const GateRow& row : check_gate(gate_, node.measured)) {
+    for (const GateRow& row : check_gate(gate, node.measured)) {
       if (row.verdict != GateVerdict::missed && row.verdict != GateVerdict::absent) continue;
       node.row.gate_missed = true;
       node.row.text += fmt::format("{}{} {}", node.row.text.empty() ? "" : "; ", row.metric, row.text);
@@ -198,7 +206,7 @@ void FleetReader::judge_gate(Class& nodes) const {
   }
 }
 
-std::vector<StageSum> FleetReader::sums(const Class& nodes) {
+std::vector<StageSum> sums(const NodeClass& nodes) {
   std::set<std::string> stages;
   for (const Node& node : nodes) {
     for (const auto& [stage, seconds] : node.seconds) stages.insert(stage);
@@ -234,18 +242,19 @@ std::vector<StageSum> FleetReader::sums(const Class& nodes) {
   return sums;
 }
 
-AggregateResult FleetReader::finish(std::vector<LeftOut> left_out) {
-  if (classes_.empty()) {
+AggregateResult combine(std::vector<NodeClass> classes, const std::vector<GateRequirement>& gate,
+                        std::vector<LeftOut> left_out) {
+  if (classes.empty()) {
     throw usage_error("no result can be used: {}", left_out.empty() ? "none was given" : left_out.front().reason);
   }
-  std::ranges::stable_sort(classes_, std::ranges::greater(), [](const Class& one) { return one.size(); });
-  for (const Class& other : std::span(classes_).subspan(1)) {
-    for (const Node& node : other) left_out.push_back({node.row.file, mismatch(node, classes_.front().front())});
+  std::ranges::stable_sort(classes, std::ranges::greater(), [](const NodeClass& one) { return one.size(); });
+  for (const NodeClass& other : std::span(classes).subspan(1)) {
+    for (const Node& node : other) left_out.push_back({node.row.file, mismatch(node, classes.front().front())});
   }
-  Class& nodes = classes_.front();
+  NodeClass& nodes = classes.front();
   keep_newest(nodes, left_out);
   judge_rates(nodes);
-  judge_gate(nodes);
+  judge_gate(gate, nodes);
   AggregateResult result;
   result.nodes = nodes.size();
   result.stages = sums(nodes);
@@ -270,14 +279,32 @@ AggregateResult FleetReader::finish(std::vector<LeftOut> left_out) {
   return result;
 }
 
+}  // namespace
+
+std::vector<std::size_t> stragglers(std::span<const double> rates) {
+  if (rates.size() < kLeastNodesOfGroup) return {};
+  const double median = stats::summarize(rates).median;
+  std::vector<double> deviations;
+  for (const double rate : rates) deviations.push_back(std::abs(rate - median));
+  const double noise = kDeviationOfMad * stats::summarize(deviations).median;
+  const double limit = std::min(median - kStragglerDeviations * noise, (1 - kStragglerShare) * median);
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    if (rates[i] < limit) found.push_back(i);
+  }
+  return found;
+}
+
 AggregateResult aggregate(const AggregateOptions& options, Context& context) {
   context.progress().start("reading results", 0, 0, "results");
-  FleetReader reader(options);
+  std::vector<GateRequirement> gate;
+  if (options.gate) gate = read_gate(*options.gate);
+  std::vector<NodeClass> classes;
   auto left_out = for_each_result(options.results, context, [&](const std::string& file, const Json& envelope) {
-    reader.add(file, envelope);
+    add(read_node(file, envelope, options.group_by), classes);
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
   });
-  AggregateResult result = reader.finish(std::move(left_out));
+  AggregateResult result = combine(std::move(classes), gate, std::move(left_out));
   const auto read = std::ranges::find(result.stages, "read", &StageSum::stage);
   const bool together = read != result.stages.end() && read->bytes_per_second;
   if (options.alone) {

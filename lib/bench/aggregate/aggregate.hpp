@@ -1,16 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "bench/compare/compare.hpp"
-#include "bench/compare/measurements.hpp"
 #include "bench/results/result_file.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
@@ -92,62 +87,14 @@ struct AggregateResult {
   void describe(FieldList& v);
 };
 
-/// Nodes whose clocks differ by more have no common seconds that can be trusted.
-inline constexpr double kMostClockSpread = 1;
-/// All nodes together below this share of the sum of single ones: something that they share limits.
-inline constexpr double kCeilingShare = 0.8;
-
-/// Collects the results of nodes; for tests and for aggregate().
-class FleetReader {
- public:
-  explicit FleetReader(const AggregateOptions& options);
-  void add(const std::string& file, const nlohmann::json& envelope);
-  AggregateResult finish(std::vector<LeftOut> left_out);
-
- private:
-  /// By stage, and by second: bytes and samples.
-  struct Work {
-    double bytes = 0;
-    double samples = 0;
-  };
-  struct Node {
-    FleetNode row;
-    std::map<std::string, std::map<std::uint64_t, Work>> seconds;
-    Measurements measured;
-    std::string version;
-    std::string job;  ///< what the run was judged by
-  };
-  /// Results under one set of conditions.
-  using Class = std::vector<Node>;
-
-  Node read_node(const std::string& file, const nlohmann::json& envelope) const;
-  static std::string mismatch(const Node& node, const Node& other);
-  static void keep_newest(Class& nodes, std::vector<LeftOut>& left_out);
-  static void judge_rate(const std::string& metric, const std::vector<Node*>& group);
-  static void judge_rates(Class& nodes);
-  void judge_gate(Class& nodes) const;
-  static std::vector<StageSum> sums(const Class& nodes);
-
-  AggregateOptions options_;
-  std::vector<GateRequirement> gate_;
-  std::vector<Class> classes_;
-};
-
 /// Reads the results and judges them. Those of another verb, version, job or data than most are left out and listed,
-/// and so are older results of a node. Warns if clocks differ by more than kMostClockSpread, and if there is no second
-/// in which all ran. Throws Error{usage} without a usable result, and the errors of read_gate().
+/// and so are older results of a node. Warns if clocks differ by more than a second, and if there is no second
+/// in which all ran. Throws Error{usage} without a usable result, and those of read_gate().
 AggregateResult aggregate(const AggregateOptions& options, Context& context);
-
-/// From the median of the absolute deviations to a standard deviation, for normal noise.
-inline constexpr double kDeviationOfMad = 1.4826;
-inline constexpr double kStragglerDeviations = 4;
-inline constexpr double kStragglerShare = 0.1;  ///< of the median that is missing at least
-/// Fewer nodes show no median to compare with.
-inline constexpr std::size_t kLeastNodesOfGroup = 4;
 
 /// The indexes of rates below median - 4 * 1.4826 * MAD (Leys et al., Journal of Experimental Social Psychology 49,
 /// 2013, use 2.5 to 3 for few values; of 1000 nodes, 3 would report a healthy one each time) and below 90 % of the
-/// median: noise alone is not reported for a fleet of nearly equal nodes. Empty for fewer than kLeastNodesOfGroup.
+/// median: noise alone is not reported for a fleet of nearly equal nodes. Empty for fewer than 4.
 std::vector<std::size_t> stragglers(std::span<const double> rates);
 
 }  // namespace shardkit::bench

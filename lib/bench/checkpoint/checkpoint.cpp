@@ -281,7 +281,7 @@ CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
   if (!given.budget) check_space(options.directory, plan.bytes(), options);
   CheckpointResult result;
   result.model = options.preset;
-  result.writers = plan.writers();
+  result.writers = plan.writers;
   result.bytes = plan.bytes();
   result.block = options.block;
   result.direct = options.direct;
@@ -410,7 +410,7 @@ CheckpointPlan plan_checkpoint(const CheckpointOptions& options) {
     throw usage_error("--threads: '{}' is written by {} ranks", *options.preset, find_model(*options.preset).ranks);
   }
   const auto blocks = static_cast<std::uint64_t>(std::ceil(bytes_of_rank(options, writers) / kCheckpointUnit));
-  return {std::vector<std::uint64_t>(writers, std::max<std::uint64_t>(blocks, 1) * kCheckpointUnit)};
+  return {writers, std::max<std::uint64_t>(blocks, 1) * kCheckpointUnit};
 }
 
 CheckpointOptions with_job(const CheckpointOptions& given) {

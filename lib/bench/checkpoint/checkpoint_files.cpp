@@ -212,10 +212,6 @@ class RankWriter {
 
 }  // namespace
 
-std::uint64_t CheckpointPlan::bytes() const {
-  return std::accumulate(rank_bytes.begin(), rank_bytes.end(), std::uint64_t{0});
-}
-
 CheckpointFolder::CheckpointFolder(io::FileSystem& files, const std::string& parent)
     : files_(files), path_(io::join_path(checked(parent), std::string(kPrefix) + "XXXXXX")) {
   if (::mkdtemp(path_.data()) == nullptr) throw system_error(errno, "make a folder in", parent);
@@ -304,9 +300,8 @@ std::uint64_t CheckpointTimes::bytes() const {
 CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan& plan,
                                  const CheckpointSettings& settings, std::uint64_t repetition, Context& context) {
   std::vector<std::unique_ptr<RankWriter>> ranks;
-  for (std::uint64_t rank = 0; rank < plan.writers(); ++rank) {
-    ranks.push_back(
-        std::make_unique<RankWriter>(rank, plan.rank_bytes[rank], repetition, settings, context.stop_token()));
+  for (std::uint64_t rank = 0; rank < plan.writers; ++rank) {
+    ranks.push_back(std::make_unique<RankWriter>(rank, plan.rank_bytes, repetition, settings, context.stop_token()));
   }
   const Clock::time_point begin = Clock::now();
   for_each_rank(ranks.size(), context, [&](std::uint64_t rank, const std::stop_token& stop) {
@@ -314,7 +309,7 @@ CheckpointTimes write_checkpoint(CheckpointFolder& folder, const CheckpointPlan&
   });
   CheckpointTimes times;
   for (const auto& rank : ranks) rank->add_to(times);
-  folder.publish(plan.writers());
+  folder.publish(plan.writers);
   times.durable_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   times.publish_seconds = times.durable_seconds - times.slowest_rank_seconds;
   times.block_seconds = settings.mode == CheckpointMode::background ? times.snapshot_seconds : times.durable_seconds;

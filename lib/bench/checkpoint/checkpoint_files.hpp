@@ -17,12 +17,12 @@
 /// Writes the files of a checkpoint, copies them and reads them back.
 namespace shardkit::bench {
 
-/// One file per writer. Sizes are whole blocks of 4096 bytes, as direct I/O requires.
+/// One file per writer, all of one size: whole blocks of 4096 bytes, as direct I/O requires.
 struct CheckpointPlan {
-  std::vector<std::uint64_t> rank_bytes;
+  std::uint64_t writers = 1;
+  std::uint64_t rank_bytes = 0;
 
-  std::uint64_t writers() const { return rank_bytes.size(); }
-  std::uint64_t bytes() const;
+  std::uint64_t bytes() const { return writers * rank_bytes; }
 };
 
 /// A new folder below one that the user named, for the files of a benchmark's checkpoints. It is removed with its

@@ -24,6 +24,67 @@
 namespace shardkit::bench {
 namespace {
 
+/// "5%", "5 %" or "0.05".
+double share(const std::string& text, const std::string& whole) {
+  std::string_view digits = text;
+  const bool percent = digits.ends_with('%');
+  if (percent) digits.remove_suffix(1);
+  while (digits.ends_with(' ')) digits.remove_suffix(1);
+  const double value = parse_decimal(digits).value_or(0) / (percent ? 100 : 1);
+  if (value > 0 && value < 1) return value;
+  throw usage_error("--threshold: '{}' is not a share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole);
+}
+
+/// The default of `threshold` and the values for single metrics: "5%", "read.bytes_per_second=3%", "0.05". Throws
+/// Error{usage}.
+class Thresholds {
+ public:
+  explicit Thresholds(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const std::size_t sign = text.find('=');
+      if (sign == std::string::npos) {
+        common_ = share(text, text);
+      } else {
+        single_[compare_metric(text.substr(0, sign), "--threshold").name()] = share(text.substr(sign + 1), text);
+      }
+    }
+  }
+  double of(const std::string& metric) const {
+    const auto found = single_.find(metric);
+    return found == single_.end() ? common_ : found->second;
+  }
+  /// True when the user set one for this metric by name.
+  bool names(const std::string& metric) const { return single_.contains(metric); }
+
+ private:
+  double common_ = 0.05;
+  std::map<std::string, double> single_;
+};
+
+/// "+3.1 %", "more than 1000 times": beyond a factor of ten, percent are hard to read.
+std::string signed_percent(double ratio) {
+  constexpr double kHardToRead = 10;
+  return ratio < kHardToRead ? fmt::format("{:+.1f} %", ratio * 100) : format_factor(ratio + 1) + " times";
+}
+
+/// "typically -9.8 %, medians 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
+std::string change_text(const CompareRow& row, Unit unit) {
+  const std::string values =
+      fmt::format("medians {} to {}", metric_text(row.base, unit), metric_text(row.changed, unit));
+  if (!row.change.ratio) return values;
+  std::string text = fmt::format("typically {}, {}", signed_percent(*row.change.ratio), values);
+  if (row.change.interval) {
+    text += fmt::format(", between {} and {}", signed_percent(row.change.interval->low),
+                        signed_percent(row.change.interval->high));
+  }
+  if (row.change.p_value) text += fmt::format(", p {:.2g}", *row.change.p_value);
+  if (std::min(row.base, row.changed) < row.floor) {
+    text += fmt::format("; less than {0} counts as {0}", metric_text(row.floor, unit));
+  }
+  if (row.derived) text += "; follows from others and does not count";
+  return text;
+}
+
 /// A metric that both sides measured.
 struct Pair {
   const ComparedField* metric;
@@ -322,12 +383,6 @@ void warn_of_baseline(const ComparedSide& saved, Context& context) {
                                                  format_count(saved.runs, "run"), saved.disturbance));
 }
 
-/// "+3.1 %", "more than 1000 times": beyond a factor of ten, percent are hard to read.
-std::string signed_percent(double ratio) {
-  constexpr double kHardToRead = 10;
-  return ratio < kHardToRead ? fmt::format("{:+.1f} %", ratio * 100) : format_factor(ratio + 1) + " times";
-}
-
 std::string rows_text(const CompareResult& result, stats::ChangeVerdict verdict) {
   std::string text;
   std::size_t found = 0;
@@ -384,15 +439,24 @@ std::string gate_text(const CompareResult& result) {
   return fmt::format("gate met: {}", format_count(result.gate.size(), "requirement"));
 }
 
-/// "5%", "5 %" or "0.05".
-double share(const std::string& text, const std::string& whole) {
-  std::string_view digits = text;
-  const bool percent = digits.ends_with('%');
-  if (percent) digits.remove_suffix(1);
-  while (digits.ends_with(' ')) digits.remove_suffix(1);
-  const double value = parse_decimal(digits).value_or(0) / (percent ? 100 : 1);
-  if (value > 0 && value < 1) return value;
-  throw usage_error("--threshold: '{}' is not a share between 0 and 1, such as 5% or read.bytes_per_second=3%", whole);
+/// The first line of every report: the verdict and its reason, and whether NEW was saved as baseline.
+std::string verdict_text(const CompareResult& result, const CompareOptions& options, bool saved) {
+  std::vector<std::string> parts;
+  if (result.verdict) {
+    parts.push_back(fmt::format("{}: {}", enum_name(*result.verdict), reason_of(*result.verdict, result)));
+  }
+  if (!result.gate.empty()) parts.push_back(gate_text(result));
+  if (saved) {
+    parts.push_back(fmt::format("saved {} of {} as baseline of class '{}' in {}",
+                                format_count(result.changed.repetitions, "repetition"), result.changed.verb,
+                                result.changed.machine_class, *options.save_baseline));
+  } else if (options.save_baseline) {
+    parts.push_back(fmt::format("not saved as baseline in {}", *options.save_baseline));
+  }
+  const std::string begin = result.interrupted ? fmt::format("interrupted after {} of {}: ", result.ab->pairs,
+                                                             format_count(options.repeat, "pair"))
+                                               : "";
+  return fmt::format("{}{}", begin, fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -437,13 +501,7 @@ CompareResult compare(const CompareOptions& options, Context& context) {
     save_baseline(*options.save_baseline, changed, context.stop_token());
     warn_of_baseline(result.changed, context);
   }
-  result.text = verdict_text(result, keep ? options.save_baseline : std::nullopt);
-  if (options.save_baseline && !keep)
-    result.text += fmt::format("; not saved as baseline in {}", *options.save_baseline);
-  if (result.interrupted) {
-    result.text.insert(
-        0, fmt::format("interrupted after {} of {}: ", result.ab->pairs, format_count(options.repeat, "pair")));
-  }
+  result.text = verdict_text(result, options, keep);
   return result;
 }
 
@@ -519,52 +577,6 @@ void CompareResult::describe(FieldList& v) {
   v.field({"rows", "one row per metric"}, rows);
   v.field({"gate", "one row per requirement"}, gate);
   v.field({"hints", "how to get a clearer verdict"}, hints);
-}
-
-std::string change_text(const CompareRow& row, Unit unit) {
-  const std::string values =
-      fmt::format("medians {} to {}", metric_text(row.base, unit), metric_text(row.changed, unit));
-  if (!row.change.ratio) return values;
-  std::string text = fmt::format("typically {}, {}", signed_percent(*row.change.ratio), values);
-  if (row.change.interval) {
-    text += fmt::format(", between {} and {}", signed_percent(row.change.interval->low),
-                        signed_percent(row.change.interval->high));
-  }
-  if (row.change.p_value) text += fmt::format(", p {:.2g}", *row.change.p_value);
-  if (std::min(row.base, row.changed) < row.floor) {
-    text += fmt::format("; less than {0} counts as {0}", metric_text(row.floor, unit));
-  }
-  if (row.derived) text += "; follows from others and does not count";
-  return text;
-}
-
-std::string verdict_text(const CompareResult& result, const std::optional<std::string>& saved) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
-  if (result.verdict) add(fmt::format("{}: {}", enum_name(*result.verdict), reason_of(*result.verdict, result)));
-  if (!result.gate.empty()) add(gate_text(result));
-  if (saved) {
-    add(fmt::format("saved {} of {} as baseline of class '{}' in {}",
-                    format_count(result.changed.repetitions, "repetition"), result.changed.verb,
-                    result.changed.machine_class, *saved));
-  }
-  return text;
-}
-
-Thresholds::Thresholds(const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    const std::size_t sign = text.find('=');
-    if (sign == std::string::npos) {
-      common_ = share(text, text);
-    } else {
-      single_[compare_metric(text.substr(0, sign), "--threshold").name()] = share(text.substr(sign + 1), text);
-    }
-  }
-}
-
-double Thresholds::of(const std::string& metric) const {
-  const auto found = single_.find(metric);
-  return found == single_.end() ? common_ : found->second;
 }
 
 }  // namespace shardkit::bench

@@ -97,24 +97,4 @@ struct CompareResult {
 /// invalid combinations of options, and the errors of read_measurements(), read_baseline() and read_gate().
 CompareResult compare(const CompareOptions& options, Context& context);
 
-/// "typically -9.8 %, medians 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
-std::string change_text(const CompareRow& row, Unit unit);
-
-/// The first line of every report: the verdict and its reason.
-std::string verdict_text(const CompareResult& result, const std::optional<std::string>& saved);
-
-/// The default of `threshold` and the values for single metrics: "5%", "read.bytes_per_second=3%", "0.05". Throws
-/// Error{usage}.
-class Thresholds {
- public:
-  explicit Thresholds(const std::vector<std::string>& texts);
-  double of(const std::string& metric) const;
-  /// True when the user set one for this metric by name.
-  bool names(const std::string& metric) const { return single_.contains(metric); }
-
- private:
-  double common_ = 0.05;
-  std::map<std::string, double> single_;
-};
-
 }  // namespace shardkit::bench

@@ -51,6 +51,14 @@ bool is_too_short(const Json& pipeline) {
   return number_at(pipeline, "steps").value_or(kLeastSteps) < static_cast<double>(kLeastSteps);
 }
 
+/// Its value in the `result` of an envelope of `verb`, or in one of its repetitions. Empty if it is missing, as for
+/// metrics of other verbs.
+std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const Json& result) {
+  const bool own = metric.verb == verb;
+  if (!own && verb != "run") return std::nullopt;
+  return number_at(result, own ? metric.path : metric.name());
+}
+
 void take_values(const Json& result, Measurements& measured) {
   const Json* const stage = measured.verb == "run" ? member(result, kPipeline) : nullptr;
   const bool passes_over_pipeline = stage != nullptr && is_too_short(*stage);
@@ -306,6 +314,33 @@ void take_options(const Json& options, Conditions& conditions) {
   }
 }
 
+/// The conditions in an envelope: tool, host, options, and what each stage really used.
+Conditions conditions_of(const Json& envelope) {
+  Conditions conditions;
+  const std::string verb = verb_of(envelope);
+  conditions["verb"] = verb;
+  if (const Json* version = member(envelope, "schema_version")) conditions["schema_version"] = text_of(*version);
+  const Json& result = envelope.at("result");
+  take_stage(verb, true, result, conditions);
+  if (verb == kRun) take_stages(result, conditions);
+  if (const Json* options = member(envelope, "options")) take_options(*options, conditions);
+  if (const Json* host = member(envelope, "host")) flatten("host", *host, conditions);
+  if (const Json* tool = member(envelope, "tool")) flatten("tool", *tool, conditions);
+  return conditions;
+}
+
+/// A name for a class of machines: "8cpu-32gib-nvme".
+std::string machine_class_of(const Json& envelope) {
+  const auto fact = [&](std::string_view path) {
+    const Json* value = member(envelope, path);
+    return value == nullptr ? std::string() : text_of(*value);
+  };
+  const double gib = parse_decimal(fact("host.memory_bytes")).value_or(0) / (1U << 30U);
+  std::string storage = fact("result.storage.storage_class");
+  if (storage.empty()) storage = fact("result.read.storage.storage_class");
+  return fmt::format("{}cpu-{:.0f}gib{}{}", fact("host.cpus"), gib, storage.empty() ? "" : "-", storage);
+}
+
 /// The field that a condition was read from; null for an option, and for fields without a role.
 const ComparedField* field_of(std::string_view key) {
   const auto found = std::ranges::find(compared_fields(), key, &ComparedField::name);
@@ -480,37 +515,6 @@ const ComparedField& compare_metric(std::string_view name, std::string_view opti
   for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
   throw Error(ErrorCode::usage, At{file}, "{}: unknown metric '{}'; known metrics: {}", option, name,
               fmt::join(names, ", "));
-}
-
-std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result) {
-  const bool own = metric.verb == verb;
-  if (!own && verb != "run") return std::nullopt;
-  return number_at(result, own ? metric.path : metric.name());
-}
-
-Conditions conditions_of(const Json& envelope) {
-  Conditions conditions;
-  const std::string verb = verb_of(envelope);
-  conditions["verb"] = verb;
-  if (const Json* version = member(envelope, "schema_version")) conditions["schema_version"] = text_of(*version);
-  const Json& result = envelope.at("result");
-  take_stage(verb, true, result, conditions);
-  if (verb == kRun) take_stages(result, conditions);
-  if (const Json* options = member(envelope, "options")) take_options(*options, conditions);
-  if (const Json* host = member(envelope, "host")) flatten("host", *host, conditions);
-  if (const Json* tool = member(envelope, "tool")) flatten("tool", *tool, conditions);
-  return conditions;
-}
-
-std::string machine_class_of(const Json& envelope) {
-  const auto fact = [&](std::string_view path) {
-    const Json* value = member(envelope, path);
-    return value == nullptr ? std::string() : text_of(*value);
-  };
-  const double gib = parse_decimal(fact("host.memory_bytes")).value_or(0) / (1U << 30U);
-  std::string storage = fact("result.storage.storage_class");
-  if (storage.empty()) storage = fact("result.read.storage.storage_class");
-  return fmt::format("{}cpu-{:.0f}gib{}{}", fact("host.cpus"), gib, storage.empty() ? "" : "-", storage);
 }
 
 std::vector<Difference> differences(const Conditions& base, const Conditions& changed,

@@ -43,10 +43,6 @@ std::span<const ComparedField> compare_metrics();
 /// the name.
 const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file = {});
 
-/// Its value in the `result` of an envelope of `verb`, or in one of its repetitions. Empty if it is missing, as for
-/// metrics of other verbs.
-std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const nlohmann::json& result);
-
 using Conditions = std::map<std::string, std::string>;
 
 /// A difference between the two sides.
@@ -67,12 +63,6 @@ struct Difference {
     v.field({"disturbs", "true if both requested the same and results that differ in this have no verdict"}, disturbs);
   }
 };
-
-/// The conditions in an envelope: tool, host, options, and what each stage really used.
-Conditions conditions_of(const nlohmann::json& envelope);
-
-/// A name for a class of machines: "8cpu-32gib-nvme".
-std::string machine_class_of(const nlohmann::json& envelope);
 
 /// All differences, decisive ones first, then by key. `allow` contains keys: "engine" allows every key that ends in
 /// ".engine", "host" every one that starts with "host.".

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 
 #include <fmt/format.h>
 
-#include "bench/results/result_file.hpp"
+#include "bench/timing/second_watch.hpp"
+#include "bench/timing/turns.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/prng.hpp"
 #include "core/units.hpp"
-#include "gpu/device.hpp"
 #include "image/augment.hpp"
 #include "image/jpeg_decoder.hpp"
 #include "system/limits.hpp"
@@ -41,8 +40,6 @@ void check_backend(const DecodeBenchOptions& options) {
 
 constexpr std::uint64_t kUsualCrop = 224;
 
-using Clock = std::chrono::steady_clock;
-
 /// Decodes all images of a store repeatedly.
 class DecodeWork {
  public:
@@ -53,8 +50,8 @@ class DecodeWork {
   /// Decodes until every image was done once and `min_seconds` are over, or `most_seconds` are; each thread one at
   /// least.
   Timing run(unsigned threads, std::vector<DecodeTally>& tallies) {
-    next_.store(0, std::memory_order_relaxed);
-    context_.progress().start_for("decoding", most_seconds_.value_or(options_.min_seconds), "images");
+    turns_.emplace(store_.size(), TurnLimits{{}, options_.min_seconds});
+    context_.progress().start_for(phase::kDecoding, most_seconds_.value_or(options_.min_seconds), "images");
     tallies.assign(threads, {});
     return timed_run(
         threads, [&](unsigned thread, const std::stop_token& stop) { decode_images(thread, tallies[thread], stop); },
@@ -69,20 +66,20 @@ class DecodeWork {
   }
 
   /// Images of the last run that were tried.
-  std::uint64_t tried() const { return std::min<std::uint64_t>(next_.load(std::memory_order_relaxed), store_.size()); }
+  std::uint64_t tried() const { return turns_->taken(); }
 
  private:
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
     image::JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
     Prng prng(options_.seed + thread);
+    turns_->begin();
     // Set here, while the clock is running: an earlier budget would end too early.
-    const Clock::time_point earliest_end = moment_in(options_.min_seconds);
-    const auto latest_end = most_seconds_ ? moment_in(*most_seconds_) : Clock::time_point::max();
+    const Deadline latest_end = most_seconds_ ? Deadline(moment_in(*most_seconds_)) : Deadline();
     for (bool first = true; !stop.stop_requested(); first = false) {
-      if (!first && Clock::now() >= latest_end) return;
-      const std::uint64_t turn = next_.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= store_.size() && Clock::now() >= earliest_end) return;
-      const std::size_t index = turn % store_.size();
+      if (!first && is_over(latest_end)) return;
+      const auto turn = turns_->next();
+      if (!turn) return;
+      const std::size_t index = *turn;
       const image::Decoded decoded = decode_image(decoder, prng, store_.image(index));
       if (decoded.failure != image::DecodeFailure::none)
         failures_[index].store(decoded.failure, std::memory_order_relaxed);
@@ -102,7 +99,7 @@ class DecodeWork {
   const std::optional<double> most_seconds_;
   Context& context_;
   std::vector<std::atomic<image::DecodeFailure>> failures_;  ///< by image
-  std::atomic<std::uint64_t> next_{0};
+  std::optional<Turns> turns_;
 };
 
 void add_scaling(DecodeResult& result) {
@@ -122,9 +119,8 @@ DecodeBenchOptions completed(DecodeBenchOptions options) {
 DecodeResult decode_by_backend(const DecodeBenchOptions& options, Context& context) {
   if (options.backend == DecodeBackend::cpu)
     return decode(options, find_input(options.paths, context, options.access), context);
-  const auto devices = gpu::open_devices();
-  const GpuMachine machine{system::live_probe(), gpu::lent(devices), gpu::open_jpeg_decoder};
-  return decode_on_device(options, find_input(options.paths, context, options.access), machine, context);
+  const OpenGpus gpus(GpuUse::needed);
+  return decode_on_device(options, find_input(options.paths, context, options.access), gpus.machine(), context);
 }
 
 constexpr std::size_t kMostCrops = 256;
@@ -173,24 +169,48 @@ Timing augment_crops(std::span<const std::uint8_t> crops, const DecodeBenchOptio
   const std::uint64_t count = crops.size() / crop_bytes;
   const std::uint64_t sample_bytes = sample_bytes_of(options);
   const std::uint64_t slots = slots_per_thread(options);
-  std::atomic<std::uint64_t> next{0};
+  Turns turns(count, {{}, options.min_seconds});
   Progress& progress = context.progress();
-  progress.start_for("augmenting", options.min_seconds, "images");
+  progress.start_for(phase::kAugmenting, options.min_seconds, "images");
   const auto work = [&](unsigned thread, const std::stop_token& stop) {
     std::vector<std::byte> memory(slots * sample_bytes);
     const MutableBytes batch(memory);
     image::Augmenter augmenter(options.dtype);
     Prng prng(options.seed + thread);
-    const auto earliest_end = moment_in(options.min_seconds);  // the clock runs already
+    turns.begin();
     for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots) {
-      const std::uint64_t turn = next.fetch_add(1, std::memory_order_relaxed);
-      if (turn >= count && std::chrono::steady_clock::now() >= earliest_end) return;
-      const auto crop = crops.subspan(turn % count * crop_bytes, crop_bytes);
+      const auto turn = turns.next();
+      if (!turn) return;
+      const auto crop = crops.subspan(*turn * crop_bytes, crop_bytes);
       augmenter.augment({crop, side, side}, image::draw_flip(prng), batch.subspan(slot * sample_bytes, sample_bytes));
       progress.items.fetch_add(1, std::memory_order_relaxed);
     }
   };
   return timed_run(static_cast<unsigned>(*options.threads), work, progress.items, context.stop_token());
+}
+
+/// Decodes at most 256 random crops of the store's images. Then augments them repeatedly, each thread into its own
+/// batch tensors of up to 16 samples, for at least `min_seconds` and at least once each. Throws the errors of
+/// slots_per_thread(), and Error{corrupt} if no image can be decoded.
+AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& options, Context& context) {
+  context.progress().start("preparing crops");  // not decoding, whose rate is measured
+  const std::vector<std::uint8_t> crops = decode_crops(store, options, context);
+  const Timing timing = augment_crops(crops, options, context);
+  context.throw_if_stopped();
+  AugmentResult result;
+  result.dtype = options.dtype;
+  result.crops = crops.size() / tensor_bytes(side_of(options), 1);
+  result.augmented = context.progress().items;
+  const auto samples = static_cast<double>(result.augmented);
+  result.augment_seconds = timing.seconds;
+  result.cpu_seconds = timing.cpu_seconds;
+  result.samples_per_second = samples / timing.seconds;
+  result.samples_per_second_interval = rate_interval(timing, result.samples_per_second);
+  result.steady = is_steady(timing);
+  result.samples_per_second_per_core = timing.cpu_seconds > 0 ? samples / timing.cpu_seconds : 0;
+  result.bytes_per_second = result.samples_per_second * static_cast<double>(sample_bytes_of(options));
+  result.cores_needed = cores_needed(result.samples_per_second_per_core);
+  return result;
 }
 
 }  // namespace
@@ -262,7 +282,7 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   check_decode_options(given);
   const DecodeBenchOptions options = completed(given);
   const bool augments = options.augment != Augmentation::none;
-  if (augments) check_augment(options);
+  if (augments) slots_per_thread(options);  // that there is memory for it
   const JpegStore store(input, options.samples, system::usable_memory() / 4, context, loading);
   DecodeWork work(store, options, most_seconds, context);
   DecodeResult result = result_of(store);
@@ -362,29 +382,6 @@ void DecodeResult::describe(FieldList& v) {
   v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
   v.field({"augment", "flipping, normalizing and collating, measured separately; absent without --augment"}, augment);
   v.field({"nvjpeg", "the GPU decoder and whether its pixels are correct; absent on the CPU"}, nvjpeg);
-}
-
-void check_augment(const DecodeBenchOptions& options) { slots_per_thread(options); }
-
-AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& options, Context& context) {
-  context.progress().start("preparing crops");  // not decoding, whose rate is measured
-  const std::vector<std::uint8_t> crops = decode_crops(store, options, context);
-  const Timing timing = augment_crops(crops, options, context);
-  context.throw_if_stopped();
-  AugmentResult result;
-  result.dtype = options.dtype;
-  result.crops = crops.size() / tensor_bytes(side_of(options), 1);
-  result.augmented = context.progress().items;
-  const auto samples = static_cast<double>(result.augmented);
-  result.augment_seconds = timing.seconds;
-  result.cpu_seconds = timing.cpu_seconds;
-  result.samples_per_second = samples / timing.seconds;
-  result.samples_per_second_interval = rate_interval(timing, result.samples_per_second);
-  result.steady = is_steady(timing);
-  result.samples_per_second_per_core = timing.cpu_seconds > 0 ? samples / timing.cpu_seconds : 0;
-  result.bytes_per_second = result.samples_per_second * static_cast<double>(sample_bytes_of(options));
-  result.cores_needed = cores_needed(result.samples_per_second_per_core);
-  return result;
 }
 
 void AugmentResult::describe(FieldList& v) {

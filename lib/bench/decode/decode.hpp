@@ -26,8 +26,6 @@ enum class Augmentation {
 };
 constexpr auto enum_names(Augmentation) { return std::to_array<std::string_view>({"none", "imagenet"}); }
 
-struct DecodeBenchOptions;
-
 struct AugmentResult {
   image::TensorType dtype = image::TensorType::f32;
   std::uint64_t crops = 0;
@@ -43,14 +41,6 @@ struct AugmentResult {
 
   void describe(FieldList& v);
 };
-
-/// Throws Error{no_space} if the tensors need more than the available memory. For options with crop and threads.
-void check_augment(const DecodeBenchOptions& options);
-
-/// Decodes at most 256 random crops of the store's images. Then augments them repeatedly, each thread into its own
-/// batch tensors of up to 16 samples, for at least `min_seconds` and at least once each. Throws the errors of
-/// check_augment(), and Error{corrupt} if no image can be decoded.
-AugmentResult measure_augment(const JpegStore& store, const DecodeBenchOptions& options, Context& context);
 
 /// The decoder: libjpeg-turbo on the CPU, or nvJPEG on a GPU (docs/explain/gpu.md).
 enum class DecodeBackend { cpu, nvjpeg };

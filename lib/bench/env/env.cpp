@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/env/findings.hpp"
 #include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"

@@ -86,6 +86,10 @@ struct Environment {
   void describe(FieldList& v);
 };
 
+/// All findings of the rules, most severe first, then in the order of the rules. `job`: the loader, if known. A rule
+/// checks one fact and reports nothing if that fact is unknown.
+std::vector<MachineFinding> find_findings(const Environment& environment, const std::optional<LoaderJob>& job);
+
 /// The fastest active link of cards and RDMA ports; empty if none reports its speed.
 std::optional<double> fastest_network(const Environment& environment);
 

@@ -1,5 +1,3 @@
-#include "bench/env/findings.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -550,36 +548,28 @@ void hidden_gpus(const Environment& environment, Findings& findings) {
 
 std::string name_of(const gpu::GpuState& gpu) { return fmt::format("GPU {} at {}", gpu.index, gpu.pci_address); }
 
-bool holds(const std::vector<std::string>& limits, std::string_view part) {
-  return std::ranges::any_of(limits, [&](const std::string& limit) { return limit.find(part) != std::string::npos; });
-}
-
 /// Heat and power have their own reasons; a hardware slowdown without either may be caused by both.
-std::string slowdown_remedy(const std::vector<std::string>& faults) {
-  const bool heat = holds(faults, "thermal");
-  const bool power = holds(faults, "power_brake");
+std::string slowdown_remedy(std::uint64_t faults) {
+  using namespace gpu::clock_limit;
+  const bool heat = (faults & (kDriverHeat | kHardwareHeat)) != 0;
+  const bool power = (faults & kPowerBrake) != 0;
   std::string text;
-  if (heat || !power) text = "check fans, dust and intake air temperature";
-  if (power || !heat) text += std::string(text.empty() ? "" : "; ") + "check power supplies, cables and rack budget";
-  return text + "; nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER";
-}
-
-std::string slowdown_facts(const gpu::GpuState& gpu, const std::vector<std::string>& faults) {
-  std::string text = fmt::format("{}", fmt::join(faults, ", "));
-  if (gpu.temperature) text += fmt::format(" at {:.0f} degrees C", *gpu.temperature);
-  if (gpu.sm_clock && gpu.max_sm_clock) {
-    text += fmt::format(", {:.0f} of {:.0f} MHz", static_cast<double>(*gpu.sm_clock) / 1e6,
-                        static_cast<double>(*gpu.max_sm_clock) / 1e6);
-  }
-  return text;
+  if (heat || !power) text += "check fans, dust and intake air temperature; ";
+  if (power || !heat) text += "check power supplies, cables and rack budget; ";
+  return text + "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER";
 }
 
 void slowdown(const gpu::GpuState& gpu, Findings& findings) {
-  const auto faults = gpu::slowdowns(gpu.clock_limits);
-  if (faults.empty()) return;
-  findings.push_back({"gpu_slowdown", kWarning, slowdown_facts(gpu, faults), "clocks not limited by heat or power",
-                      slowdown_remedy(faults),
-                      fmt::format("{} is throttled: {}", name_of(gpu), slowdown_facts(gpu, faults))});
+  const std::uint64_t faults = gpu.clock_limits & gpu::clock_limit::kSlowdowns;
+  if (faults == 0) return;
+  std::string facts = fmt::format("{}", fmt::join(gpu::clock_limit_names(faults), ", "));
+  if (gpu.temperature) facts += fmt::format(" at {:.0f} degrees C", *gpu.temperature);
+  if (gpu.sm_clock && gpu.max_sm_clock) {
+    facts += fmt::format(", {:.0f} of {:.0f} MHz", static_cast<double>(*gpu.sm_clock) / 1e6,
+                         static_cast<double>(*gpu.max_sm_clock) / 1e6);
+  }
+  findings.push_back({"gpu_slowdown", kWarning, facts, "clocks not limited by heat or power", slowdown_remedy(faults),
+                      fmt::format("{} is throttled: {}", name_of(gpu), facts)});
 }
 
 std::string_view fault_text(gpu::GpuFault fault) {

@@ -307,15 +307,10 @@ bool has_objects(std::span<const InputFile> files) {
   return std::ranges::any_of(files, [](const InputFile& file) { return catalog::is_address(file.path); });
 }
 
-InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access) {
+InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access,
+                    const Deadline& deadline) {
   auto inputs = std::make_shared<catalog::Inputs>(access, context);
-  return find_files(operands, context, InputFinder(context, std::move(inputs), true));
-}
-
-InputSet find_input_within(double seconds, const std::vector<std::string>& operands, Context& context,
-                           const catalog::StoreAccess& access) {
-  auto inputs = std::make_shared<catalog::Inputs>(access, context);
-  return find_files(operands, context, InputFinder(context, std::move(inputs), true, moment_in(seconds)));
+  return find_files(operands, context, InputFinder(context, std::move(inputs), true, deadline));
 }
 
 InputSet find_objects(const std::vector<std::string>& operands, Context& context,

@@ -79,13 +79,10 @@ bool has_objects(std::span<const InputFile> files);
 /// shards of a folder are used if it has no plain ones, as by every verb. Links are followed. The same applies to a
 /// folder in a bucket. For one behind HTTP, its manifest is used. A local .txt, .csv, .tsv or .json that lists no files
 /// is data, with a warning. Throws Error{not_found} if there is nothing to read, Error{usage} for pipes, devices and
-/// sockets, Error{cancelled} on a stop, and the errors of resolve_operands().
-InputSet find_input(const std::vector<std::string>& operands, Context& context,
-                    const catalog::StoreAccess& access = {});
-
-/// The same within `seconds`. Warns if that was not enough for all local files, and returns those that were found.
-InputSet find_input_within(double seconds, const std::vector<std::string>& operands, Context& context,
-                           const catalog::StoreAccess& access);
+/// sockets, Error{cancelled} on a stop, and the errors of resolve_operands(). Warns if not all local files were found
+/// before the deadline, and returns those that were.
+InputSet find_input(const std::vector<std::string>& operands, Context& context, const catalog::StoreAccess& access = {},
+                    const Deadline& deadline = {});
 
 /// The same with existing stores, for callers that only read bytes: the number of samples is not determined. Throws
 /// Error{usage} if some are local and some in stores.

@@ -14,7 +14,7 @@
 
 namespace shardkit::bench {
 
-/// The GPUs that a verb uses, and how to open what belongs to them. Borrowed.
+/// The GPUs that a verb uses, and how to open what belongs to them. Borrowed: OpenGpus owns those of this machine.
 struct GpuMachine {
   const system::Probe& probe;  ///< the rest of the machine
   std::vector<gpu::Device*> devices{};
@@ -22,6 +22,25 @@ struct GpuMachine {
   std::function<std::unique_ptr<gpu::DirectStorage>(const gpu::Device&)> open_storage{};
   const gpu::GpuMonitor* monitor = nullptr;  ///< of the driver, if available
   std::string missing{};                     ///< why there are no devices
+};
+
+/// Whether a verb uses the GPUs of this machine.
+enum class GpuUse {
+  none,
+  if_available,  ///< without one, GpuMachine::missing says why
+  needed,        ///< without one, Error{unsupported}
+};
+
+/// Opens the GPUs of this machine.
+class OpenGpus {
+ public:
+  explicit OpenGpus(GpuUse use);
+  const GpuMachine& machine() const { return machine_; }
+
+ private:
+  std::vector<std::unique_ptr<gpu::Device>> devices_;
+  std::unique_ptr<gpu::GpuMonitor> monitor_;
+  GpuMachine machine_;
 };
 
 /// Warns if the hardware decoders that a GPU may have cannot be used, because a library of the driver is missing.

@@ -17,6 +17,11 @@
 namespace shardkit::bench {
 namespace {
 
+/// Throws Error{usage}: "<option> needs <needed>".
+[[noreturn]] void refuse_alone(const char* option, std::string_view needed) {
+  throw usage_error("{} needs {}", option, needed);
+}
+
 CheckpointCost checkpoint_cost(const ModelOptions& options, const TrainingJob& job) {
   CheckpointCost cost;
   const auto every = static_cast<double>(*options.checkpoint_every);
@@ -182,8 +187,8 @@ void judge_checkpoint(ModelResult& result) {
 void add_costs(const ModelOptions& options, const JobRequirement& requirement, ModelResult& result) {
   const auto& checkpoint = result.required->checkpoint;
   if (options.gpu_hour_cost && !result.predicted_au_ratio && !checkpoint) {
-    refuse_option("--gpu-hour-cost",
-                  "a supply (--from, --read-rate, --decode-rate) or checkpoints, to find out how long GPUs idle");
+    refuse_alone("--gpu-hour-cost",
+                 "a supply (--from, --read-rate, --decode-rate) or checkpoints, to find out how long GPUs idle");
   }
   const auto nodes = static_cast<double>(options.nodes.value_or(1));
   const double au = result.predicted_au_ratio.value_or(1);
@@ -230,6 +235,19 @@ ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirem
 
 using Json = nlohmann::json;
 
+/// A measured checkpoint.
+struct MeasuredCheckpoint {
+  double bytes = 0;                    ///< of a whole one
+  double written_bytes = 0;            ///< less if --budget ended the writing
+  double bytes_per_second = 0;         ///< until it is durable
+  std::optional<double> copy_seconds;  ///< time that training waits for a copy of the whole in memory, if measured
+};
+
+struct MeasuredNodeResult {
+  Supply supply;
+  std::optional<MeasuredCheckpoint> checkpoint;
+};
+
 void take_read(const Json& result, Supply& supply) {
   supply.read_bytes_per_second = number_at(result, "bytes_per_second");
   supply.read_samples_per_second = number_at(result, "samples_per_second");
@@ -245,19 +263,26 @@ void take_decode(const Json& result, Supply& supply) {
   supply.decoded_sample_bytes = number_at(result, "mix.mean_bytes");
 }
 
-std::optional<double> ladder_rate(const Json& rows, std::string_view stage) {
-  for (const Json& row : rows) {
-    if (row.is_object() && row.value("stage", Json()) == stage) return number_at(row, "measured_per_second");
+/// The row of a list of objects in which `key` is `value`; null when there is none.
+const Json* row_of(const Json& result, const char* list, const char* key, std::string_view value) {
+  const Json* rows = member(result, list);
+  if (rows == nullptr || !rows->is_array()) return nullptr;
+  for (const Json& row : *rows) {
+    if (row.is_object() && row.value(key, Json()) == value) return &row;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 /// Decoding and reading share the cores: the ladder contains the rate of both together. If the pipeline was measured,
 /// its rate replaces that of the slower one, and the other is not below it, as in the verdict of the run.
-void take_ladder(const Json& rows, Supply& supply) {
-  if (const auto rate = ladder_rate(rows, stage::kDecode)) supply.decode_samples_per_second = rate;
-  const auto pipeline = ladder_rate(rows, "pipeline");
-  const auto read = ladder_rate(rows, stage::kRead);
+void take_ladder(const Json& result, Supply& supply) {
+  const auto rate_of = [&](std::string_view stage) {
+    const Json* row = row_of(result, "ladder", "stage", stage);
+    return row == nullptr ? std::nullopt : number_at(*row, "measured_per_second");
+  };
+  if (const auto rate = rate_of(stage::kDecode)) supply.decode_samples_per_second = rate;
+  const auto pipeline = rate_of(stage::kPipeline);
+  const auto read = rate_of(stage::kRead);
   if (!pipeline || !read || *read <= 0 || !supply.decode_samples_per_second) return;
   const bool reading_is_slower = *read < *supply.decode_samples_per_second;
   const double reading = reading_is_slower ? *pipeline : std::max(*read, *pipeline);
@@ -269,20 +294,11 @@ void take_ladder(const Json& rows, Supply& supply) {
 }
 
 void take_run(const Json& result, Supply& supply) {
-  const auto part = [&](const char* name) { return result.value(name, Json()); };
-  if (const Json read = part("read"); read.is_object()) take_read(read, supply);
-  if (const Json decode = part("decode"); decode.is_object()) take_decode(decode, supply);
-  if (const Json ladder = part("ladder"); ladder.is_array()) take_ladder(ladder, supply);
-}
-
-/// The row of a list of objects in which `key` is `value`; null when there is none.
-const Json* row_of(const Json& result, const char* list, const char* key, std::string_view value) {
-  const Json* rows = member(result, list);
-  if (rows == nullptr || !rows->is_array()) return nullptr;
-  for (const Json& row : *rows) {
-    if (row.is_object() && row.value(key, Json()) == value) return &row;
+  if (const Json* read = member(result, "read"); read != nullptr && read->is_object()) take_read(*read, supply);
+  if (const Json* decode = member(result, "decode"); decode != nullptr && decode->is_object()) {
+    take_decode(*decode, supply);
   }
-  return nullptr;
+  take_ladder(result, supply);
 }
 
 void take_pipeline(const Json& result, const std::string& path, Supply& supply) {
@@ -318,9 +334,87 @@ std::optional<MeasuredCheckpoint> checkpoint_of(const Json& result) {
   return checkpoint;
 }
 
+/// Takes the rates from a result that `iobench read`, `decode`, `pipeline`, `checkpoint` or `run` wrote with --json.
+/// For a run these are the rates of its verdict: decoding while reading, with the pipeline's rate for the slower of
+/// both. For a pipeline without decoding it is the rate of reading. Throws Error{corrupt} if the file is not such a
+/// result, Error{conflict} for a failed run, Error{usage} for another verb or a pipeline that read nothing.
+MeasuredNodeResult read_measured(const std::string& path) {
+  const Json envelope = read_result_file(path);
+  const Json& result = envelope["result"];
+  const std::string verb = verb_of(envelope);
+  MeasuredNodeResult measured;
+  if (verb == "read") {
+    take_read(result, measured.supply);
+  } else if (verb == "decode") {
+    take_decode(result, measured.supply);
+  } else if (verb == "pipeline") {
+    take_pipeline(result, path, measured.supply);
+  } else if (verb == "run") {
+    take_run(result, measured.supply);
+  } else if (verb == "checkpoint") {
+    measured.checkpoint = checkpoint_of(result);
+  } else {
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' is a result of {}; expected one of read, decode, pipeline, checkpoint or run", path, verb);
+  }
+  if (measured.supply.is_known() || measured.checkpoint) return measured;
+  throw Error(ErrorCode::usage, At{path}, "'{}' is a result of {} without a rate; measure again", path, verb);
+}
+
 constexpr const char* kJob = "a job (--preset, or --batch, --step-time and --sample-bytes)";
 
 bool has_job(const ModelOptions& options) { return options.preset || options.batch || options.step_time; }
+
+/// Refuses an option that has no effect without another one, so that no option is silently ignored.
+void check_partners(const ModelOptions& options) {
+  const auto check = [](bool given, bool partner, const char* option, const char* partners) {
+    if (given && !partner) refuse_alone(option, partners);
+  };
+  const bool job = has_job(options);
+  check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
+  check(options.decode_per_core.has_value(), job, "--decode-per-core", kJob);
+  check(options.dataset_bytes.has_value(), job, "--dataset-bytes", kJob);
+  check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
+  check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
+  check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
+  check(options.nodes.has_value(), job, "--nodes", kJob);
+  const bool checkpoint = options.checkpoint_bytes.has_value();
+  check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
+        "--checkpoint-rate and --checkpoint-every");
+  check(options.checkpoint_rate.has_value(), checkpoint, "--checkpoint-rate", "--checkpoint-bytes");
+  check(options.checkpoint_every.has_value(), checkpoint, "--checkpoint-every", "--checkpoint-bytes");
+  check(options.checkpoint_copy_time.has_value(), checkpoint, "--checkpoint-copy-time", "--checkpoint-bytes");
+}
+
+/// `options` completed with the values of a measured checkpoint. Larger checkpoints take proportionally longer. A
+/// checkpoint that --budget ended early is extrapolated, with a warning. Throws Error{usage} without a job and an
+/// interval.
+ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context) {
+  const bool has_sample = options.preset || options.sample_bytes;
+  if (!options.checkpoint_every || !has_job(options) || !has_sample) {
+    refuse_alone("--from", fmt::format("--checkpoint-every and {} with a checkpoint result", kJob));
+  }
+  if (measured.written_bytes < measured.bytes && !options.checkpoint_rate) {
+    context.warn("part_of_checkpoint", fmt::format("'{}': --budget ended the checkpoint after {} of {}; the rest is "
+                                                   "assumed to have the same rate. Measure without --budget",
+                                                   *options.from, format_rounded_size(measured.written_bytes),
+                                                   format_rounded_size(measured.bytes)));
+  }
+  options.checkpoint_bytes = options.checkpoint_bytes.value_or(static_cast<std::uint64_t>(measured.bytes));
+  options.checkpoint_rate = options.checkpoint_rate.value_or(measured.bytes_per_second);
+  if (!options.checkpoint_copy_time && measured.copy_seconds) {
+    options.checkpoint_copy_time =
+        *measured.copy_seconds * static_cast<double>(*options.checkpoint_bytes) / measured.bytes;
+  }
+  return options;
+}
+
+/// The GPUs of one of --nodes.
+std::uint64_t gpus_of_node(const ModelOptions& options) {
+  const std::uint64_t gpus = options.gpus.value_or(0);
+  if (gpus > 0 && gpus % *options.nodes == 0) return gpus / *options.nodes;
+  throw usage_error("--nodes {}: --gpus is the number of GPUs of all nodes together, a multiple of it", *options.nodes);
+}
 
 std::string gpus_text(std::uint64_t gpus) { return format_count(gpus, "GPU"); }
 
@@ -420,6 +514,21 @@ std::string fed_text(const ModelResult& result) {
   return text + "; " + gap_text(result);
 }
 
+/// The conclusion of a model in one line, from the rating of its supply: whether the supply is enough, the
+/// bottleneck, and stages that were not measured. Without a supply: what the job needs. Also the share of checkpoints.
+/// Without a job: what the supply can feed. Without either: that presets are listed.
+std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
+  if (requirement) {
+    const std::string text = result.requirement ? supply_text(result, *requirement) : demand_text(result, *requirement);
+    const auto& cost = result.required->checkpoint;
+    if (!cost) return text;
+    if (!cost->fits_interval) return late_checkpoint_text(*cost) + "; " + text;
+    return result.requirement ? text + "; " + checkpoint_text(*cost) : checkpoint_text(*cost) + "; " + text;
+  }
+  if (result.supply) return fed_text(result);
+  return fmt::format("{}, and what one GPU of each needs", format_count(result.presets.size(), "published workload"));
+}
+
 }  // namespace
 
 std::vector<PresetRow> preset_rows(const Supply& supply) {
@@ -435,13 +544,6 @@ std::vector<PresetRow> preset_rows(const Supply& supply) {
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-/// The GPUs of one of --nodes.
-std::uint64_t gpus_of_node(const ModelOptions& options) {
-  const std::uint64_t gpus = options.gpus.value_or(0);
-  if (gpus > 0 && gpus % *options.nodes == 0) return gpus / *options.nodes;
-  throw usage_error("--nodes {}: --gpus is the number of GPUs of all nodes together, a multiple of it", *options.nodes);
 }
 
 ModelResult model(const ModelOptions& given, Context& context) {
@@ -575,83 +677,6 @@ void ModelResult::describe(FieldList& v) {
   v.field({"checkpoint_cost", "cost of the GPU time that waits for one checkpoint"}, checkpoint_cost);
   v.field({"egress_cost_per_hour", "cost of streaming the data"}, egress_cost_per_hour);
   v.field({"presets", "published workloads"}, presets);
-}
-
-MeasuredNodeResult read_measured(const std::string& path) {
-  const Json envelope = read_result_file(path);
-  const Json& result = envelope["result"];
-  const std::string verb = verb_of(envelope);
-  MeasuredNodeResult measured;
-  if (verb == "read") {
-    take_read(result, measured.supply);
-  } else if (verb == "decode") {
-    take_decode(result, measured.supply);
-  } else if (verb == "pipeline") {
-    take_pipeline(result, path, measured.supply);
-  } else if (verb == "run") {
-    take_run(result, measured.supply);
-  } else if (verb == "checkpoint") {
-    measured.checkpoint = checkpoint_of(result);
-  } else {
-    throw Error(ErrorCode::usage, At{path},
-                "'{}' is a result of {}; expected one of read, decode, pipeline, checkpoint or run", path, verb);
-  }
-  if (measured.supply.is_known() || measured.checkpoint) return measured;
-  throw Error(ErrorCode::usage, At{path}, "'{}' is a result of {} without a rate; measure again", path, verb);
-}
-
-void refuse_option(const char* option, std::string_view needed) { throw usage_error("{} needs {}", option, needed); }
-
-void check_partners(const ModelOptions& options) {
-  const auto check = [](bool given, bool partner, const char* option, const char* partners) {
-    if (given && !partner) refuse_option(option, partners);
-  };
-  const bool job = has_job(options);
-  check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
-  check(options.decode_per_core.has_value(), job, "--decode-per-core", kJob);
-  check(options.dataset_bytes.has_value(), job, "--dataset-bytes", kJob);
-  check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
-  check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
-  check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
-  check(options.nodes.has_value(), job, "--nodes", kJob);
-  const bool checkpoint = options.checkpoint_bytes.has_value();
-  check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
-        "--checkpoint-rate and --checkpoint-every");
-  check(options.checkpoint_rate.has_value(), checkpoint, "--checkpoint-rate", "--checkpoint-bytes");
-  check(options.checkpoint_every.has_value(), checkpoint, "--checkpoint-every", "--checkpoint-bytes");
-  check(options.checkpoint_copy_time.has_value(), checkpoint, "--checkpoint-copy-time", "--checkpoint-bytes");
-}
-
-ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context) {
-  const bool has_sample = options.preset || options.sample_bytes;
-  if (!options.checkpoint_every || !has_job(options) || !has_sample) {
-    refuse_option("--from", fmt::format("--checkpoint-every and {} with a checkpoint result", kJob));
-  }
-  if (measured.written_bytes < measured.bytes && !options.checkpoint_rate) {
-    context.warn("part_of_checkpoint", fmt::format("'{}': --budget ended the checkpoint after {} of {}; the rest is "
-                                                   "assumed to have the same rate. Measure without --budget",
-                                                   *options.from, format_rounded_size(measured.written_bytes),
-                                                   format_rounded_size(measured.bytes)));
-  }
-  options.checkpoint_bytes = options.checkpoint_bytes.value_or(static_cast<std::uint64_t>(measured.bytes));
-  options.checkpoint_rate = options.checkpoint_rate.value_or(measured.bytes_per_second);
-  if (!options.checkpoint_copy_time && measured.copy_seconds) {
-    options.checkpoint_copy_time =
-        *measured.copy_seconds * static_cast<double>(*options.checkpoint_bytes) / measured.bytes;
-  }
-  return options;
-}
-
-std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
-  if (requirement) {
-    const std::string text = result.requirement ? supply_text(result, *requirement) : demand_text(result, *requirement);
-    const auto& cost = result.required->checkpoint;
-    if (!cost) return text;
-    if (!cost->fits_interval) return late_checkpoint_text(*cost) + "; " + text;
-    return result.requirement ? text + "; " + checkpoint_text(*cost) : checkpoint_text(*cost) + "; " + text;
-  }
-  if (result.supply) return fed_text(result);
-  return fmt::format("{}, and what one GPU of each needs", format_count(result.presets.size(), "published workload"));
 }
 
 }  // namespace shardkit::bench

@@ -49,25 +49,6 @@ struct Supply {
   }
 };
 
-/// A measured checkpoint.
-struct MeasuredCheckpoint {
-  double bytes = 0;                    ///< of a whole one
-  double written_bytes = 0;            ///< less if --budget ended the writing
-  double bytes_per_second = 0;         ///< until it is durable
-  std::optional<double> copy_seconds;  ///< time that training waits for a copy of the whole in memory, if measured
-};
-
-struct MeasuredNodeResult {
-  Supply supply;
-  std::optional<MeasuredCheckpoint> checkpoint;
-};
-
-/// Takes the rates from a result that `iobench read`, `decode`, `pipeline`, `checkpoint` or `run` wrote with --json.
-/// For a run these are the rates of its verdict: decoding while reading, with the pipeline's rate for the slower of
-/// both. For a pipeline without decoding it is the rate of reading. Throws Error{corrupt} if the file is not such a
-/// result, Error{conflict} for a failed run, Error{usage} for another verb or a pipeline that read nothing.
-MeasuredNodeResult read_measured(const std::string& path);
-
 struct ModelOptions : JobOptions {
   bool list_presets = false;
   std::uint64_t workers = 8;
@@ -159,21 +140,5 @@ struct ModelResult {
 };
 
 ModelResult model(const ModelOptions& options, Context& context);
-
-/// Throws Error{usage}: "<option> needs <needed>".
-[[noreturn]] void refuse_option(const char* option, std::string_view needed);
-
-/// Refuses an option that has no effect without another one, so that no option is silently ignored.
-void check_partners(const ModelOptions& options);
-
-/// `options` completed with the values of a measured checkpoint. Larger checkpoints take proportionally longer. A
-/// checkpoint that --budget ended early is extrapolated, with a warning. Throws Error{usage} without a job and an
-/// interval.
-ModelOptions with_checkpoint(ModelOptions options, const MeasuredCheckpoint& measured, Context& context);
-
-/// The conclusion of a model in one line, from the rating of its supply: whether the supply is enough, the
-/// bottleneck, and stages that were not measured. Without a supply: what the job needs. Also the share of checkpoints.
-/// Without a job: what the supply can feed. Without either: that presets are listed.
-std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement);
 
 }  // namespace shardkit::bench

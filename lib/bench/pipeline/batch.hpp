@@ -108,7 +108,8 @@ class BatchSink {
   virtual ~BatchSink() = default;
 
   virtual SinkKind kind() const = 0;
-  /// Batches that it can take at the same time.
+  /// Batches that it can take at the same time: one for each device. GPU number n of the job is on device n %
+  /// devices().
   virtual unsigned devices() const { return 1; }
 
   /// Called before any batch is built, so that allocating and pinning is not measured.

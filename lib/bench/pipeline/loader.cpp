@@ -139,6 +139,7 @@ struct Loader::Epoch {
       : number(epoch_number),
         flow(loader.settings_.flow, loader.settings_.readers, loader.settings_.seed + epoch_number),
         builder(loader.memories_, loader.settings_.batch, loader.sample_bytes_),
+        devices(loader.sink_.devices()),
         turns(loader.settings_.gpus),
         workers_left(loader.settings_.workers),
         transfers_left(loader.sink_.devices()),
@@ -154,6 +155,7 @@ struct Loader::Epoch {
   Tickets tickets;
   BatchBuilder builder;
   std::mutex taking;
+  std::vector<std::mutex> devices;  ///< each for one batch on its way there
   BatchTurns turns;
   std::deque<sync::BoundedQueue<LoadedBatch>> handed;  ///< by GPU
   std::atomic<unsigned> workers_left;
@@ -308,11 +310,13 @@ TraceTrack* Loader::transfer_track(unsigned thread) {
   return epoch_->transfers.size() == 1 ? track("transfer") : track("transfer", thread);
 }
 
-std::optional<std::pair<FinishedBatch, unsigned>> Loader::take_batch(const std::stop_token& stop) {
-  const std::scoped_lock lock(epoch_->taking);  // the order of batches does not depend on the number of threads
+std::optional<Loader::OrderedBatch> Loader::take_batch(StageClock& clock, const std::stop_token& stop) {
+  const std::scoped_lock lock(epoch_->taking);
   const auto batch = epoch_->builder.next(stop);
   if (!batch) return std::nullopt;
-  return std::pair(*batch, epoch_->turns.next());
+  const unsigned gpu = epoch_->turns.next();
+  clock.enter(Activity::blocked);
+  return OrderedBatch{*batch, gpu, std::unique_lock(epoch_->devices[gpu % epoch_->devices.size()])};
 }
 
 std::optional<LoadedBatch> Loader::deliver(const FinishedBatch& batch, unsigned gpu, StageClock& clock,
@@ -336,11 +340,11 @@ std::optional<LoadedBatch> Loader::deliver(const FinishedBatch& batch, unsigned 
 void Loader::hand_over(unsigned thread, const std::stop_token& stop) {
   Report& report = epoch_->transfers[thread];
   StageClock clock(Activity::starved, transfer_track(thread));
-  while (const auto batch = take_batch(stop)) {
+  while (const auto next = take_batch(clock, stop)) {
     clock.enter(Activity::transfer);
-    const std::optional<LoadedBatch> loaded = deliver(batch->first, batch->second, clock, report);
+    const std::optional<LoadedBatch> loaded = deliver(next->batch, next->gpu, clock, report);
     clock.enter(Activity::blocked);
-    if (loaded && !epoch_->handed[batch->second].push(*loaded, 1, stop)) break;
+    if (loaded && !epoch_->handed[next->gpu].push(*loaded, 1, stop)) break;
     clock.enter(Activity::starved);
   }
   if (epoch_->transfers_left.fetch_sub(1) == 1) {

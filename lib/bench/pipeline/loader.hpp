@@ -3,9 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/pipeline/batch.hpp"
@@ -113,8 +113,14 @@ class Loader {
   void work(unsigned worker, const std::stop_token& stop);
   void make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop);
   void hand_over(unsigned thread, const std::stop_token& stop);
-  /// The next finished batch, and its GPU.
-  std::optional<std::pair<FinishedBatch, unsigned>> take_batch(const std::stop_token& stop);
+  /// A finished batch on its way to a GPU. Nothing else goes to the GPU's device meanwhile.
+  struct OrderedBatch {
+    FinishedBatch batch;
+    unsigned gpu = 0;
+    std::unique_lock<std::mutex> device;
+  };
+  /// Batches are taken, and come to each device, in the order in which they were finished.
+  std::optional<OrderedBatch> take_batch(StageClock& clock, const std::stop_token& stop);
   /// Copies one batch to its GPU. Empty if no sample is left.
   std::optional<LoadedBatch> deliver(const FinishedBatch& batch, unsigned gpu, StageClock& clock, Report& report);
   TraceTrack* transfer_track(unsigned thread);

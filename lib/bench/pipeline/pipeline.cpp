@@ -1,6 +1,7 @@
 #include "bench/pipeline/pipeline.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "bench/pipeline/pipeline_setup.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "core/error.hpp"
+#include "gpu/device.hpp"
 #include "io/publish.hpp"
 #include "system/storage.hpp"
 
@@ -53,6 +55,26 @@ void warn_of_unclear_loss(const CheckpointInterference& cost, std::uint64_t step
       fmt::format("{} in {} are too few, or the machine is too unsteady, to measure what they cost in addition to the "
                   "{:.1f} % of the time that steps wait for them; use more --epochs or a smaller --checkpoint-every",
                   format_count(cost.written, "checkpoint"), format_count(steps, "step"), cost.share_ratio * 100));
+}
+
+/// GPU memory for decoded images: 1 MiB per sample, 64 MiB to 1 GiB, at most a quarter of the free memory.
+std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu) {
+  constexpr std::uint64_t kSample = 1U << 20U;
+  constexpr std::uint64_t kLeast = 64U << 20U;
+  constexpr std::uint64_t kMost = 1U << 30U;
+  return std::min(std::clamp(setup.loader.batch * kSample, kLeast, kMost), gpu.free_memory() / 4);
+}
+
+/// The sink for these GPUs; the host's if there are none. Throws like GpuSink.
+std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
+                                     const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
+                                     const GpuMachine& machine, Context& context) {
+  if (gpus.empty()) return host_sink();
+  LoaderSettings settings = setup.loader;
+  settings.prefetch = *std::ranges::max_element(setup.prefetches);
+  std::vector<gpu::DeviceJpegDecoder*> lent;
+  for (const auto& decoder : decoders) lent.push_back(decoder.get());
+  return std::make_unique<GpuSink>(settings, gpus, lent, machine.probe, context);
 }
 
 class PipelineBench {
@@ -169,33 +191,97 @@ class PipelineBench {
   std::size_t runs_ = 1;
 };
 
-/// The GPUs of this machine, opened if the options allow their use.
-class OpenMachine {
- public:
-  explicit OpenMachine(const PipelineOptions& options) : machine_{system::live_probe(), {}, gpu::open_jpeg_decoder} {
-    if (options.device == kNoDevice) return;
-    try {
-      devices_ = gpu::open_devices();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::unsupported || option_for_gpu(options)) throw;
-    }
-    machine_.devices = gpu::lent(devices_);
+GpuUse use_of(const PipelineOptions& options) {
+  if (options.device == kNoDevice) return GpuUse::none;
+  return option_for_gpu(options) ? GpuUse::needed : GpuUse::if_available;
+}
+
+std::array<PipelineRung, 5> rungs(const PipelineOptions& options) {
+  using enum DecodeKind;
+  const auto rung = [](std::string name, bool pinned, std::uint64_t prefetch, DecodeKind decode, NormalizeKind kind) {
+    PipelineRung row;
+    row.rung = std::move(name);
+    row.pinned = pinned;
+    row.prefetch = prefetch;
+    row.decode = decode;
+    row.normalize = kind;
+    return row;
+  };
+  return {rung("naive", false, 0, cpu, NormalizeKind::cpu),
+          rung("pinned, one batch prefetched", true, 1, cpu, NormalizeKind::cpu),
+          rung("normalized on the GPU", true, 1, cpu, NormalizeKind::gpu),
+          rung("nvJPEG", true, 1, nvjpeg, NormalizeKind::gpu),
+          rung("all overlapped", true, parse_prefetches(options.prefetch).front(), nvjpeg, NormalizeKind::gpu)};
+}
+
+void fill(const PipelineResult& result, PipelineRung& row) {
+  row.samples_per_second = result.samples_per_second;
+  row.stall_ratio = result.stall_ratio;
+  row.au_ratio = result.au_ratio;
+  row.process_cpu_seconds_per_sample = result.process_cpu_seconds_per_sample;
+  row.limiting_stage = result.limiting_stage;
+}
+
+PipelineOptions options_of(const PipelineRung& rung, PipelineOptions options) {
+  options.ladder = false;
+  options.pinned = rung.pinned;
+  options.prefetch = std::to_string(rung.prefetch);
+  options.backend = rung.decode;
+  options.normalize = rung.normalize;
+  if (options.cache == CacheRequest::any) options.cache = CacheRequest::warm;
+  return options;
+}
+
+/// Measures a rung. Empty, with the reason in `rung`, if images cannot be decoded on these GPUs.
+std::optional<PipelineResult> climb(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
+                                    Context& context, PipelineRung& rung) {
+  try {
+    PipelineResult result = pipeline(options_of(rung, options), input, machine, context);
+    fill(result, rung);
+    return result;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported || rung.decode != DecodeKind::nvjpeg) throw;
+    rung.missing = error.what();
+    return std::nullopt;
   }
+}
 
-  const GpuMachine& machine() const { return machine_; }
-
- private:
-  std::vector<std::unique_ptr<gpu::Device>> devices_;
-  GpuMachine machine_;
-};
+/// Measures the same data on each rung, from the same cache state and with the same seed: naive (pageable memory, no
+/// prefetch), pinned memory with one batch prefetched, normalized on the GPU, decoded there, and --prefetch batches so
+/// that all stages overlap. If any cache state is allowed, the page cache is warmed before each. A rung whose library
+/// is missing has the reason; then the last one decodes on the CPU. The result is that of the last rung, with all rows.
+PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
+                            Context& context) {
+  if (machine.devices.empty()) throw Error(ErrorCode::unsupported, "--ladder: no GPU is available");
+  std::vector<PipelineRung> rows;
+  PipelineResult last;
+  double before = 0;
+  bool decodes = true;
+  auto all = rungs(options);
+  context.progress().expect_stages(all.size());
+  for (PipelineRung& rung : all) {
+    if (!decodes) rung.decode = DecodeKind::cpu;
+    context.progress().next_stage();
+    if (auto result = climb(options, input, machine, context, rung)) {
+      last = *std::move(result);
+      if (before > 0) rung.factor = last.samples_per_second / before;
+      before = last.samples_per_second;
+    }
+    decodes = !rung.missing;
+    rows.push_back(std::move(rung));
+    if (last.interrupted) break;
+  }
+  last.ladder = std::move(rows);
+  return last;
+}
 
 }  // namespace
 
 PipelineResult pipeline(const PipelineOptions& options, Context& context) {
-  set_up(options);                  // wrong options are reported before the search for devices
-  const OpenMachine here(options);  // and so is a GPU that is missing
+  set_up(options);                       // wrong options are reported before the search for devices
+  const OpenGpus gpus(use_of(options));  // and so is a GPU that is missing
   PipelineResult result =
-      pipeline(options, find_input(options.paths, context, options.access), here.machine(), context);
+      pipeline(options, find_input(options.paths, context, options.access), gpus.machine(), context);
   warn_of_failures(result.failures, result.images_tried, context);
   warn_of_neighbors(result.neighbors, context);
   if (result.steps < kLeastSteps) {
@@ -208,7 +294,7 @@ PipelineResult pipeline(const PipelineOptions& options, Context& context) {
 }
 
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, Context& context) {
-  return pipeline(options, input, OpenMachine(options).machine(), context);
+  return pipeline(options, input, OpenGpus(use_of(options)).machine(), context);
 }
 
 PipelineResult pipeline(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,

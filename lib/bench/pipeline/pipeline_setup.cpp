@@ -114,54 +114,20 @@ system::StorageFacts storage_of(std::span<const InputFile> files) {
   return files.empty() || has_objects(files) ? system::StorageFacts() : system::storage_of(files.front().path);
 }
 
-std::array<PipelineRung, 5> rungs(const PipelineOptions& options) {
-  using enum DecodeKind;
-  const auto rung = [](std::string name, bool pinned, std::uint64_t prefetch, DecodeKind decode, NormalizeKind kind) {
-    PipelineRung row;
-    row.rung = std::move(name);
-    row.pinned = pinned;
-    row.prefetch = prefetch;
-    row.decode = decode;
-    row.normalize = kind;
-    return row;
-  };
-  return {rung("naive", false, 0, cpu, NormalizeKind::cpu),
-          rung("pinned, one batch prefetched", true, 1, cpu, NormalizeKind::cpu),
-          rung("normalized on the GPU", true, 1, cpu, NormalizeKind::gpu),
-          rung("nvJPEG", true, 1, nvjpeg, NormalizeKind::gpu),
-          rung("all overlapped", true, parse_prefetches(options.prefetch).front(), nvjpeg, NormalizeKind::gpu)};
-}
-
-void fill(const PipelineResult& result, PipelineRung& row) {
-  row.samples_per_second = result.samples_per_second;
-  row.stall_ratio = result.stall_ratio;
-  row.au_ratio = result.au_ratio;
-  row.process_cpu_seconds_per_sample = result.process_cpu_seconds_per_sample;
-  row.limiting_stage = result.limiting_stage;
-}
-
-PipelineOptions options_of(const PipelineRung& rung, PipelineOptions options) {
-  options.ladder = false;
-  options.pinned = rung.pinned;
-  options.prefetch = std::to_string(rung.prefetch);
-  options.backend = rung.decode;
-  options.normalize = rung.normalize;
-  if (options.cache == CacheRequest::any) options.cache = CacheRequest::warm;
-  return options;
-}
-
-/// Measures a rung. Empty, with the reason in `rung`, if images cannot be decoded on these GPUs.
-std::optional<PipelineResult> climb(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
-                                    Context& context, PipelineRung& rung) {
-  try {
-    PipelineResult result = pipeline(options_of(rung, options), input, machine, context);
-    fill(result, rung);
-    return result;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported || rung.decode != DecodeKind::nvjpeg) throw;
-    rung.missing = error.what();
-    return std::nullopt;
+/// Throws Error{usage} for options that the ladder sets itself, or that do not apply to several rungs.
+void check_ladder(const PipelineOptions& options) {
+  if (!options.ladder) return;
+  const auto refuse = [](std::string_view option, std::string_view why) { throw usage_error("{}: {}", option, why); };
+  constexpr std::string_view kSet = "--ladder sets it for each loader that it compares; leave it out";
+  if (options.normalize != NormalizeKind::automatic) refuse("--normalize", kSet);
+  if (options.backend != DecodeKind::cpu) refuse("--backend", kSet);
+  const auto prefetches = parse_prefetches(options.prefetch);
+  if (prefetches.size() > 1 || prefetches.front() < 2) {
+    refuse("--prefetch", "with --ladder, give one number of at least 2: the prefetch of the last loader");
   }
+  if (options.trace) refuse("--trace", "a trace is of one run, but --ladder makes several");
+  if (options.checkpoint_every)
+    refuse("--checkpoint-every", "--ladder compares loaders without checkpoints; leave it out");
 }
 
 }  // namespace
@@ -358,64 +324,6 @@ std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const Pipelin
   }
   warn_of_lost_hardware(decoders.front()->facts(), context);
   return decoders;
-}
-
-std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu) {
-  constexpr std::uint64_t kSample = 1U << 20U;
-  constexpr std::uint64_t kLeast = 64U << 20U;
-  constexpr std::uint64_t kMost = 1U << 30U;
-  return std::min(std::clamp(setup.loader.batch * kSample, kLeast, kMost), gpu.free_memory() / 4);
-}
-
-std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
-                                     const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
-                                     const GpuMachine& machine, Context& context) {
-  if (gpus.empty()) return host_sink();
-  LoaderSettings settings = setup.loader;
-  settings.prefetch = *std::ranges::max_element(setup.prefetches);
-  std::vector<gpu::DeviceJpegDecoder*> lent;
-  for (const auto& decoder : decoders) lent.push_back(decoder.get());
-  return std::make_unique<GpuSink>(settings, gpus, lent, machine.probe, context);
-}
-
-void check_ladder(const PipelineOptions& options) {
-  if (!options.ladder) return;
-  const auto refuse = [](std::string_view option, std::string_view why) { throw usage_error("{}: {}", option, why); };
-  constexpr std::string_view kSet = "--ladder sets it for each loader that it compares; leave it out";
-  if (options.normalize != NormalizeKind::automatic) refuse("--normalize", kSet);
-  if (options.backend != DecodeKind::cpu) refuse("--backend", kSet);
-  const auto prefetches = parse_prefetches(options.prefetch);
-  if (prefetches.size() > 1 || prefetches.front() < 2) {
-    refuse("--prefetch", "with --ladder, give one number of at least 2: the prefetch of the last loader");
-  }
-  if (options.trace) refuse("--trace", "a trace is of one run, but --ladder makes several");
-  if (options.checkpoint_every)
-    refuse("--checkpoint-every", "--ladder compares loaders without checkpoints; leave it out");
-}
-
-PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
-                            Context& context) {
-  if (machine.devices.empty()) throw Error(ErrorCode::unsupported, "--ladder: no GPU is available");
-  std::vector<PipelineRung> rows;
-  PipelineResult last;
-  double before = 0;
-  bool decodes = true;
-  auto all = rungs(options);
-  context.progress().expect_stages(all.size());
-  for (PipelineRung& rung : all) {
-    if (!decodes) rung.decode = DecodeKind::cpu;
-    context.progress().next_stage();
-    if (auto result = climb(options, input, machine, context, rung)) {
-      last = *std::move(result);
-      if (before > 0) rung.factor = last.samples_per_second / before;
-      before = last.samples_per_second;
-    }
-    decodes = !rung.missing;
-    rows.push_back(std::move(rung));
-    if (last.interrupted) break;
-  }
-  last.ladder = std::move(rows);
-  return last;
 }
 
 }  // namespace shardkit::bench

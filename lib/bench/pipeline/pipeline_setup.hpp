@@ -15,6 +15,7 @@
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/pipeline/step_loop.hpp"
 #include "bench/pipeline/trace.hpp"
+#include "bench/timing/second_watch.hpp"
 #include "core/fields.hpp"
 
 /// Turns options into the settings of loader and step loop.
@@ -67,8 +68,8 @@ struct PipelineInput {
   CacheRequest cache = CacheRequest::any;
   std::uint64_t epochs = 1;
   std::optional<double> budget{};
-  double mean_sample_bytes = 0;                ///< an estimate
-  const char* phase = "running the pipeline";  ///< for progress; a literal
+  double mean_sample_bytes = 0;                 ///< an estimate
+  const char* phase = bench::phase::kPipeline;  ///< for progress; a literal
 };
 
 /// Of the budget, for each question about the state of the files.
@@ -93,23 +94,5 @@ std::vector<gpu::Device*> choose_gpus(const PipelineOptions& options, const Pipe
 std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>> open_decoders(const PipelineSetup& setup,
                                                                    const std::vector<gpu::Device*>& gpus,
                                                                    const GpuMachine& machine, Context& context);
-
-/// GPU memory for decoded images: 1 MiB per sample, 64 MiB to 1 GiB, at most a quarter of the free memory.
-std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu);
-
-/// The sink for these GPUs; the host's if there are none. Throws like GpuSink.
-std::unique_ptr<BatchSink> make_sink(const PipelineSetup& setup, const std::vector<gpu::Device*>& gpus,
-                                     const std::vector<std::unique_ptr<gpu::DeviceJpegDecoder>>& decoders,
-                                     const GpuMachine& machine, Context& context);
-
-/// Throws Error{usage} for options that the ladder sets itself, or that do not apply to several rungs.
-void check_ladder(const PipelineOptions& options);
-
-/// Measures the same data on each rung, from the same cache state and with the same seed: naive (pageable memory, no
-/// prefetch), pinned memory with one batch prefetched, normalized on the GPU, decoded there, and --prefetch batches so
-/// that all stages overlap. If any cache state is allowed, the page cache is warmed before each. A rung whose library
-/// is missing has the reason; then the last one decodes on the CPU. The result is that of the last rung, with all rows.
-PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& input, const GpuMachine& machine,
-                            Context& context);
 
 }  // namespace shardkit::bench

@@ -11,6 +11,7 @@
 #include "bench/read/read_options.hpp"
 #include "bench/read/read_work.hpp"
 #include "bench/read/store_read.hpp"
+#include "bench/timing/second_watch.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "stats/summary.hpp"
@@ -77,14 +78,6 @@ struct RepetitionRun {
   std::string hint;  ///< of the work; empty for none
 };
 
-std::unique_ptr<ReadWork> make_work(const ReadPlan& plan, const ReadLimits& limits, Context& context) {
-  if (plan.order == nullptr) {
-    return std::make_unique<SequentialWork>(plan.files, plan.engine, block_of(plan.options), limits, context);
-  }
-  return std::make_unique<RandomWork>(plan.files, plan.engine, *plan.order, plan.counts_samples,
-                                      reads_grid(plan.options), limits, context);
-}
-
 void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string& device, Context& context,
               RepetitionRun& run) {
   const auto work = make_work(plan, limits, context);
@@ -113,7 +106,7 @@ void start_progress(const ReadPlan& plan, const ReadLimits& limits, Progress& pr
   std::uint64_t bytes = 0;
   for (const InputFile& file : plan.files) bytes += samples == 0 ? file.bytes : 0;
   if (limits.least_seconds > 0) samples = bytes = 0;  // they come again
-  progress.start("reading", samples, bytes, plan.counts_samples ? "samples" : "");
+  progress.start(phase::kReading, samples, bytes, plan.counts_samples ? "samples" : "");
   progress.budget_seconds = limits.most_seconds.value_or(limits.least_seconds);
 }
 
@@ -128,7 +121,7 @@ RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::stri
   RepetitionRun run;
   double preparing = 0;
   while (true) {
-    ReadLimits limits{options.samples, {}, goes_round ? least : 0};
+    ReadLimits limits{{{}, goes_round ? least : 0}, options.samples};
     if (options.budget) limits.most_seconds = std::max(*options.budget - run.measured.timing.seconds, 0.0);
     start_progress(plan, limits, context.progress());
     run_pass(plan, limits, device, context, run);
@@ -232,7 +225,7 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   const DataOnDisk on_disk = check_on_disk(input.files, disk_is_measured, options.direct, context, asking);
   std::unique_ptr<RandomOrder> order;
   if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
-  check_read_memory(options, random ? std::min(order->largest(), RandomWork::kMostPerRead) : block_of(options));
+  check_read_memory(options, random ? std::min(order->largest(), kMostPerRead) : block_of(options));
   const std::size_t prepared = prepare_cache(input.files, options.cache, options.prepare_seconds, context);
   const auto files = std::span(input.files).first(prepared);
   const ReadPlan plan{files, *engine, options, order.get(), counts_samples(options, files)};

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -13,6 +10,7 @@
 
 #include "bench/input/sample_listing.hpp"
 #include "bench/read/read.hpp"
+#include "bench/timing/turns.hpp"
 #include "core/context.hpp"
 #include "io/read_engine.hpp"
 #include "stats/latency_histogram.hpp"
@@ -21,11 +19,9 @@
 /// The reading itself: the work of each thread of `iobench read`, and what their passes measure.
 namespace shardkit::bench {
 
-/// When to stop. Seconds count from the start of the first thread.
-struct ReadLimits {
-  std::optional<std::uint64_t> samples;  ///< stop after this many
-  std::optional<double> most_seconds;    ///< stop at this time
-  double least_seconds = 0;              ///< read everything repeatedly until then; 0: once
+/// When a pass ends.
+struct ReadLimits : TurnLimits {
+  std::optional<std::uint64_t> samples{};  ///< stop after this many
 };
 
 /// Results of one thread. On a cache line of its own.
@@ -38,94 +34,6 @@ struct alignas(64) ReadTally {
   double unpack_cpu_seconds = 0;   ///< of compressed shards
 
   void merge(const ReadTally& other);
-};
-
-/// Numbers from 0 to `count`, each once, or repeatedly while the limits require more. Thread-safe.
-class Turns {
- public:
-  Turns(std::uint64_t count, const ReadLimits& limits) : count_(count), limits_(limits) {}
-  /// Called by each thread before it starts: time counts from the first of these calls.
-  void begin();
-
-  std::optional<std::uint64_t> next();
-  /// True when nothing more should be started.
-  bool over() const;
-  /// False for a read that arrived when the time was over, if another one arrived in time: its rate is that until then.
-  bool counts(std::chrono::steady_clock::time_point finished);
-  /// Whether the time limits the rate: something arrived in time, and what came later does not count.
-  bool counted_in_time() const { return limits_.most_seconds && some_in_time_; }
-
- private:
-  std::uint64_t count_;
-  ReadLimits limits_;
-  std::once_flag begun_;
-  std::chrono::steady_clock::time_point again_until_;
-  std::chrono::steady_clock::time_point deadline_;
-  std::atomic<std::uint64_t> next_{0};
-  std::atomic<bool> some_in_time_{false};
-};
-
-/// The common work of the threads of a pass. Each calls prepare() and then run(), once.
-class ReadWork {
- public:
-  virtual ~ReadWork() = default;
-  /// Creates the thread's buffers, which may take longer than reading some data.
-  virtual std::unique_ptr<io::ReadLane> prepare() const = 0;
-  virtual void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) = 0;
-  /// See Turns.
-  virtual bool counted_in_time() const = 0;
-  /// A hint for the result; empty: none.
-  virtual std::string hint(std::uint64_t threads) const = 0;
-};
-
-/// Keeps as many reads in flight as the engine allows: `thread.next(request)` fills the next one or returns false at
-/// the end, `thread.take(completion)` gets the data. After a stop nothing new is started.
-template <class Thread>
-void keep_reading(io::ReadLane& lane, unsigned depth, const std::stop_token& stop, Thread& thread) {
-  io::ReadRequest request;
-  bool more = true;
-  while (true) {
-    while (more && lane.under_way() < depth) {
-      more = !stop.stop_requested() && thread.next(request);
-      if (more) lane.submit(request);
-    }
-    if (lane.under_way() == 0) return;
-    thread.take(lane.wait());
-  }
-}
-
-/// Reads files from start to end in blocks; each thread takes the next part of the data. A part is up to 64 MiB, so
-/// that all threads have work until the end. A shard with an unknown number of samples is one part: its samples are
-/// counted by parsing, for which the thread unpacks a compressed one. That needs depth 1, and otherwise they are not
-/// counted. If the number is known, a part counts by its share of the bytes.
-class SequentialWork final : public ReadWork {
- public:
-  SequentialWork(std::span<const InputFile> files, const io::ReadEngine& engine, std::uint64_t block,
-                 const ReadLimits& limits, Context& context);
-
-  std::unique_ptr<io::ReadLane> prepare() const override { return engine_.make_lane(block_); }
-  void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
-  bool counted_in_time() const override { return turns_.counted_in_time(); }
-  std::string hint(std::uint64_t threads) const override;
-
- private:
-  struct Part {
-    std::size_t file = 0;  ///< index into the files
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-  };
-  class Thread;
-
-  static std::vector<Part> parts_of(std::span<const InputFile> files, const io::ReadEngine& engine);
-  bool limit_reached() const;
-
-  std::span<const InputFile> files_;
-  const io::ReadEngine& engine_;
-  std::uint64_t block_;
-  ReadLimits limits_;
-  Context& context_;
-  std::vector<Part> parts_;
-  Turns turns_;
 };
 
 /// The order of random reads. No piece is repeated before all were read, as in fio's random map. Thread-safe.
@@ -184,35 +92,6 @@ class GridOrder final : public RandomOrder {
   std::uint64_t size_;
 };
 
-/// Reads pieces of files (samples, or blocks) in a random order; each thread takes the next ones.
-class RandomWork final : public ReadWork {
- public:
-  /// A larger piece is read in several reads of this size, to limit the memory of a thread.
-  static constexpr std::uint64_t kMostPerRead = 8U << 20U;
-
-  /// Opens the shards, and with `keep_files_open` all other files. If there are more than descriptors available, each
-  /// read opens its file.
-  RandomWork(std::span<const InputFile> files, const io::ReadEngine& engine, const RandomOrder& order,
-             bool counts_samples, bool keep_files_open, const ReadLimits& limits, Context& context);
-
-  std::unique_ptr<io::ReadLane> prepare() const override;
-  void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) override;
-  bool counted_in_time() const override { return turns_.counted_in_time(); }
-  std::string hint(std::uint64_t threads) const override;
-
- private:
-  class Thread;
-
-  std::span<const InputFile> files_;
-  const io::ReadEngine& engine_;
-  const RandomOrder& order_;
-  bool counts_samples_;
-  bool keeps_open_ = true;
-  Context& context_;
-  std::vector<std::shared_ptr<const io::ReadFile>> open_;  ///< by file; empty for files that are opened for each read
-  Turns turns_;
-};
-
 /// What is read, and how.
 struct ReadPlan {
   std::span<const InputFile> files;
@@ -221,6 +100,38 @@ struct ReadPlan {
   const RandomOrder* order;    ///< for random reads; null for sequential ones
   bool counts_samples = true;
 };
+
+/// The common work of the threads of a pass. Each calls prepare() and then run(), once. The plan outlives it.
+class ReadWork {
+ public:
+  virtual ~ReadWork() = default;
+  /// Creates the thread's buffers, which may take longer than reading some data.
+  virtual std::unique_ptr<io::ReadLane> prepare() const = 0;
+  virtual void run(io::ReadLane& lane, ReadTally& tally, const std::stop_token& stop) = 0;
+  /// See Turns.
+  bool counted_in_time() const { return turns_.counted_in_time(); }
+  /// A hint for the result; empty: none.
+  virtual std::string hint(std::uint64_t threads) const = 0;
+
+ protected:
+  ReadWork(const ReadPlan& plan, std::uint64_t turns, const ReadLimits& limits, Context& context)
+      : plan_(plan), context_(context), turns_(turns, limits) {}
+
+  const ReadPlan& plan_;
+  Context& context_;
+  Turns turns_;
+};
+
+/// A larger piece of a random read is read in several reads of this size, to limit the memory of a thread.
+inline constexpr std::uint64_t kMostPerRead = 8U << 20U;
+
+/// One pass. Without an order, files are read from start to end in blocks; each thread takes the next part of the data.
+/// A part is up to 64 MiB, so that all threads have work until the end. A shard with an unknown number of samples is
+/// one part: its samples are counted by parsing, for which the thread unpacks a compressed one. That needs depth 1, and
+/// otherwise they are not counted. If the number is known, a part counts by its share of the bytes. With an order, each
+/// thread takes the next pieces of files: it opens the shards, and if they are read in blocks all other files, at
+/// first. If there are more than descriptors available, each read opens its file.
+std::unique_ptr<ReadWork> make_work(const ReadPlan& plan, const ReadLimits& limits, Context& context);
 
 /// Results of one or several passes together.
 struct ReadMeasurement {

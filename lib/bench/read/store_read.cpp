@@ -13,6 +13,7 @@
 
 #include "bench/input/input_files.hpp"
 #include "bench/requirement/requirement.hpp"
+#include "bench/timing/second_watch.hpp"
 #include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -74,7 +75,7 @@ std::vector<LevelMeasurement> measure_curve(StoreRequests& requests, RetryCount&
   const auto levels = stats::doubling_up_to(options.threads.value_or(kConnections));
   const LevelTimes times = times_of(options.budget.value_or(kBudget), levels.size());
   std::vector<LevelMeasurement> curve;
-  context.progress().start_for("measuring", options.budget.value_or(kBudget));
+  context.progress().start_for(phase::kMeasuring, options.budget.value_or(kBudget));
   for (const std::uint64_t connections : levels) {
     try {
       curve.push_back(measure_level(requests, retries, connections, times, context));

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/compare/measurements.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
@@ -74,9 +77,15 @@ std::string text_of(const History& history) {
                      changes > 1 ? fmt::format("; and {}", format_count(changes - 1, "other change")) : "");
 }
 
-}  // namespace
+struct Run {
+  double unix_time = 0;
+  std::string file;
+  std::string node;
+  std::map<std::string, std::string> environment;
+  Measurements measured;
+};
 
-void HistoryReader::add(const std::string& file, const Json& envelope) {
+Run read_run(const std::string& file, const Json& envelope) {
   const auto started = system::parse_iso8601(text_at(envelope, "started_at").value_or(""));
   if (!started) throw Error(ErrorCode::usage, At{file}, "'{}' has no date in started_at", file);
   Run run;
@@ -86,10 +95,10 @@ void HistoryReader::add(const std::string& file, const Json& envelope) {
   run.environment = environment_of(envelope);
   add_run(file, envelope, run.measured);
   settle(run.measured);
-  runs_.push_back(std::move(run));
+  return run;
 }
 
-MetricHistory HistoryReader::metric_history(const ComparedField& metric, const std::vector<const Run*>& runs) const {
+MetricHistory metric_history(const ComparedField& metric, const std::vector<const Run*>& runs) {
   MetricHistory history;
   history.metric = metric.name();
   history.unit = unit_suffix(metric.unit);
@@ -126,18 +135,18 @@ MetricHistory HistoryReader::metric_history(const ComparedField& metric, const s
   return history;
 }
 
-History HistoryReader::history(std::vector<LeftOut> left_out) {
-  if (runs_.empty()) {
+History history_from(std::vector<Run> all, std::vector<LeftOut> left_out) {
+  if (all.empty()) {
     throw usage_error("no result can be used: {}", left_out.empty() ? "none was given" : left_out.front().reason);
   }
-  std::ranges::stable_sort(runs_, {}, &Run::unix_time);
-  const Run& newest = runs_.back();
+  std::ranges::stable_sort(all, {}, &Run::unix_time);
+  const Run& newest = all.back();
   History history;
   history.node = newest.node;
   history.verb = newest.measured.verb;
   history.left_out = std::move(left_out);
   std::vector<const Run*> runs;
-  for (const Run& run : runs_) {
+  for (const Run& run : all) {
     const auto different = differences(run.measured.conditions, newest.measured.conditions, {});
     std::string reason;
     if (run.node != newest.node) reason = fmt::format("of the node '{}', not '{}'", run.node, newest.node);
@@ -159,6 +168,17 @@ History HistoryReader::history(std::vector<LeftOut> left_out) {
   }
   history.text = text_of(history);
   return history;
+}
+
+}  // namespace
+
+History read_history(std::span<const std::string> paths, Context& context, Json& newest) {
+  std::vector<Run> runs;
+  auto left_out = for_each_result(paths, context, [&](const std::string& file, const Json& envelope) {
+    runs.push_back(read_run(file, envelope));
+    if (text_at(envelope, "started_at") >= text_at(newest, "started_at")) newest = envelope;
+  });
+  return history_from(std::move(runs), std::move(left_out));
 }
 
 void HistoryPoint::describe(FieldList& v) {

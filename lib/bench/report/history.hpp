@@ -1,14 +1,13 @@
 #pragma once
 
-#include <map>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "bench/compare/measurements.hpp"
 #include "bench/results/result_file.hpp"
+#include "core/context.hpp"
 #include "core/fields.hpp"
 #include "stats/comparison.hpp"
 
@@ -65,26 +64,9 @@ struct History {
   void describe(FieldList& v);
 };
 
-/// Collects results in any order.
-class HistoryReader {
- public:
-  /// Throws Error{usage} for a result without a metric or a date.
-  void add(const std::string& file, const nlohmann::json& envelope);
-  /// Those of the newest result's node and verb under its conditions; others are left out with the reason. Throws
-  /// Error{usage} without results.
-  History history(std::vector<LeftOut> left_out);
-
- private:
-  struct Run {
-    double unix_time = 0;
-    std::string file;
-    std::string node;
-    std::map<std::string, std::string> environment;
-    Measurements measured;
-  };
-  MetricHistory metric_history(const ComparedField& metric, const std::vector<const Run*>& runs) const;
-
-  std::vector<Run> runs_;
-};
+/// Reads the results of files and folders. Those of the newest one's node and verb under its conditions are its
+/// history; others are left out with the reason, such as a result without a metric or a date. `newest` becomes the
+/// newest one. Throws Error{usage} without results.
+History read_history(std::span<const std::string> paths, Context& context, nlohmann::json& newest);
 
 }  // namespace shardkit::bench

@@ -73,13 +73,8 @@ Json compared(const std::vector<std::string>& paths, Context& context) {
 }
 
 Json history_of(const std::vector<std::string>& paths, Context& context, std::vector<LeftOut>& left_out) {
-  HistoryReader reader;
   Json last;
-  left_out = for_each_result(paths, context, [&](const std::string& file, const Json& envelope) {
-    reader.add(file, envelope);
-    if (text_at(envelope, "started_at") >= text_at(last, "started_at")) last = envelope;
-  });
-  const History history = reader.history(std::move(left_out));
+  const History history = read_history(paths, context, last);
   left_out = history.left_out;
   return envelope_of("history", history, last);
 }

@@ -12,7 +12,6 @@
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "gpu/device.hpp"
 #include "system/host.hpp"
 #include "system/limits.hpp"
 
@@ -350,25 +349,12 @@ void note_interruption(const RunOptions& options, RunResult& result) {
   if (result.pipeline) verdict.text += "; pipeline " + sample_rate_text(result.pipeline->samples_per_second);
 }
 
-/// Why CUDA has no GPUs; in full only if there seem to be some.
-std::string why_no_gpus(const Error& error) { return system::find_gpus().devices == 0 ? "no GPU here" : error.what(); }
-
 }  // namespace
 
 RunResult run(const RunOptions& options, Context& context) {
   check_ranges(options);
   requirement_of(options);  // slips in the options come before the machine
-  std::vector<std::unique_ptr<gpu::Device>> devices;
-  const auto monitor = gpu::find_gpu_monitor().monitor;
-  GpuMachine gpus{.probe = system::live_probe(), .monitor = monitor.get()};
-  try {
-    devices = gpu::open_devices();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
-    gpus.missing = why_no_gpus(error);
-  }
-  gpus.devices = gpu::lent(devices);
-  return run(options, gpus, context);
+  return run(options, OpenGpus(GpuUse::if_available).machine(), context);
 }
 
 RunResult run(const RunOptions& options, const GpuMachine& gpus, Context& context) {
@@ -378,18 +364,14 @@ RunResult run(const RunOptions& options, const GpuMachine& gpus, Context& contex
   RunResult result;
   const auto begin = std::chrono::steady_clock::now();
   const InputSet input =
-      spread(find_input_within(options.budget * kShareForListing, options.paths, context, options.access));
+      spread(find_input(options.paths, context, options.access, moment_in(options.budget * kShareForListing)));
   result.environment = look_at_environment(has_objects(input.files) ? "" : input.files.front().path, std::nullopt);
   warn_of_environment(result.environment, context);
   measure_python(options, input, context, result);
   const double before_seconds = -seconds_until(begin);
   const std::uint64_t cores = result.environment.usable_threads;
   const CommonStart start = wait_for_start(options.start, system::node_name(), context);
-  SecondWatch watch(context.progress(), {{"reading", stage::kRead},
-                                         {"measuring", stage::kRead},
-                                         {"decoding", stage::kDecode},
-                                         {"augmenting", stage::kAugment},
-                                         {"running the pipeline", stage::kPipeline}});
+  SecondWatch watch(context.progress());
   if (auto node = measure(options, before_seconds, input, cores, gpus, context, result)) {
     node->neighbors = result.neighbors;
     LoaderOptions loader = loader_of(options);

@@ -3,10 +3,22 @@
 #include <algorithm>
 #include <chrono>
 
-namespace shardkit::bench {
+#include "bench/requirement/requirement.hpp"
 
-SecondWatch::SecondWatch(Progress& progress, std::vector<PhaseOfStage> phases)
-    : progress_(progress), phases_(std::move(phases)) {
+namespace shardkit::bench {
+namespace {
+
+/// The stage of a phase; empty if none is measured in it.
+std::string_view measured_stage(const char* now) {
+  if (now == phase::kReading || now == phase::kMeasuring) return stage::kRead;
+  if (now == phase::kDecoding) return stage::kDecode;
+  if (now == phase::kAugmenting) return stage::kAugment;
+  return now == phase::kPipeline ? stage::kPipeline : std::string_view();
+}
+
+}  // namespace
+
+SecondWatch::SecondWatch(Progress& progress) : progress_(progress) {
   thread_ = std::jthread([this](const std::stop_token& stop) {
     constexpr std::chrono::milliseconds kPause(20);
     auto last = std::chrono::steady_clock::now();
@@ -35,12 +47,12 @@ void SecondWatch::look(double seconds) {
   const std::uint64_t more_samples = samples - std::min(samples, samples_);
   bytes_ = bytes;
   samples_ = samples;
-  const auto known = std::ranges::find(phases_, std::string_view(progress_.phase.load()), &PhaseOfStage::phase);
-  if (known == phases_.end()) return;
+  const std::string_view stage = measured_stage(progress_.phase);
+  if (stage.empty()) return;
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const auto second = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(since).count());
-  if (rows_.empty() || rows_.back().unix_time != second || rows_.back().stage != known->stage) {
-    rows_.push_back({second, std::string(known->stage)});
+  if (rows_.empty() || rows_.back().unix_time != second || rows_.back().stage != stage) {
+    rows_.push_back({second, std::string(stage)});
   }
   SecondRow& row = rows_.back();
   row.bytes += more_bytes;

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -26,17 +24,21 @@ struct SecondRow {
   void describe(FieldList& v);
 };
 
-/// A phase of Progress, and the stage that it belongs to.
-struct PhaseOfStage {
-  std::string_view phase;
-  std::string_view stage;
-};
+/// The phases of Progress in which a stage is measured. A phase is recognized by the address of its name, not by its
+/// words.
+namespace phase {
+inline constexpr char kReading[] = "reading";
+inline constexpr char kMeasuring[] = "measuring";  ///< a store
+inline constexpr char kDecoding[] = "decoding";
+inline constexpr char kAugmenting[] = "augmenting";
+inline constexpr char kPipeline[] = "running the pipeline";
+}  // namespace phase
 
-/// Reads the counters of a command many times a second, on its own thread, from construction to stop(). Phases that are
-/// not listed are left out.
+/// Reads the counters of a command many times a second, on its own thread, from construction to stop(), while a stage
+/// is measured.
 class SecondWatch {
  public:
-  SecondWatch(Progress& progress, std::vector<PhaseOfStage> phases);
+  explicit SecondWatch(Progress& progress);
   /// All rows in order. Call it once.
   std::vector<SecondRow> stop();
 
@@ -44,7 +46,6 @@ class SecondWatch {
   void look(double seconds);
 
   Progress& progress_;
-  std::vector<PhaseOfStage> phases_;
   std::uint64_t starts_ = 0;
   std::uint64_t bytes_ = 0;  ///< at the last look, in this phase
   std::uint64_t samples_ = 0;

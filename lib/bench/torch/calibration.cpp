@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "bench/torch/calibration_source.hpp"
 #include "bench/torch/loader_advice.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
@@ -52,9 +51,8 @@ constexpr std::string_view kRunGiven =
 
 constexpr std::string_view kRemedy = "give the python3 of the environment that has torch, torchvision and webdataset";
 
-[[noreturn]] void refuse_python(const std::string& interpreter, std::string_view reason,
-                                std::string_view remedy = kRemedy) {
-  throw Error(ErrorCode::unsupported, At{interpreter}, "--python: '{}' {}: {}", interpreter, reason, remedy);
+[[noreturn]] void refuse_python(const std::string& interpreter, std::string_view reason) {
+  throw Error(ErrorCode::unsupported, At{interpreter}, "--python: '{}' {}: {}", interpreter, reason, kRemedy);
 }
 
 /// A name without a slash is searched for in PATH, as the shell does.
@@ -66,16 +64,16 @@ void check_executable(const std::string& interpreter) {
   if (::access(interpreter.c_str(), X_OK) != 0) refuse_python(interpreter, "is not executable");
 }
 
-/// What the program prints. The errors of program_output() begin with what was run, and a space.
+/// What the program prints.
 std::string run_python(const std::string& interpreter, const std::string& command, double seconds, Context& context) {
   system::ProgramLimits limits;
   limits.time = system::Seconds(std::max(std::ceil(seconds), 1.0));
   try {
-    return system::program_output(interpreter, command, limits, context.stop_token());
+    return system::program_output(fmt::format("'{}'", interpreter), command, limits, context.stop_token());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::denied) throw;
-    refuse_python(interpreter, std::string_view(error.what()).substr(interpreter.size() + 1),
-                  fmt::format("{}, or use a longer --budget", kRemedy));
+    throw Error(ErrorCode::unsupported, At{interpreter}, "--python: {}: {}, or use a longer --budget", error.what(),
+                kRemedy);
   }
 }
 

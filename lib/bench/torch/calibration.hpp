@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bench/torch/loader_data.hpp"
 #include "core/context.hpp"
@@ -10,8 +11,6 @@
 
 /// The costs of a sample in a user's own Python (`run --python`).
 namespace shardkit::bench {
-
-struct LoaderBatches;
 
 /// CPU times per sample, in seconds, and memory per process, in bytes.
 struct Calibration {
@@ -29,6 +28,9 @@ struct Calibration {
 
   void describe(FieldList& v);
 };
+
+/// The program calibration.py.
+extern const std::string_view kCalibration;
 
 /// The interpreter for --python: the given one, or for "auto" the python3 in PATH.
 std::string python_of(const std::string& option);

@@ -158,8 +158,9 @@ LoaderAdvice advise_loader(const LoaderCosts& costs, const LoaderLimits& limits,
                         [&](std::uint64_t workers) { return memory_bytes(costs, batches, workers) <= *limits.memory; }),
           WorkerLimit::memory, advice);
   }
-  const TorchLoader settings{batches.gpus, batches.batch, advice.workers,    batches.prefetch,
-                             batches.crop, batches.dtype, costs.sample_bytes};
+  LoaderBatches settings = batches;
+  settings.workers = advice.workers;
+  settings.sample_bytes = costs.sample_bytes;
   advice.line = loader_line(data, settings);
   advice.code = loader_code(data, settings);
   advice.samples_per_second = loader_rate(costs, limits, data, batches, advice.workers);

@@ -48,18 +48,6 @@ constexpr auto enum_names(WorkerLimit) {
   return std::to_array<std::string_view>({"rate", "shards", "memory", "dev_shm", "asked"});
 }
 
-/// The loader's batches.
-struct LoaderBatches {
-  std::optional<std::uint64_t> workers{};  ///< per GPU, as asked for; empty: the best number
-  std::uint64_t gpus = 1;
-  std::uint64_t batch = 256;
-  std::uint64_t prefetch = 2;
-  std::uint64_t crop = 224;
-  image::TensorType dtype = image::TensorType::f32;
-  double decoded_bytes = 0;  ///< of a sample in memory
-  double step_seconds = 0;   ///< that the training process does not load if it has no workers; 0: unknown
-};
-
 /// Batches of crops of `crop` * `crop` pixels, with the size of one in memory.
 LoaderBatches crop_batches(std::uint64_t crop, image::TensorType dtype);
 

@@ -195,7 +195,7 @@ std::uint64_t shuffled_samples(double sample_bytes) {
   return static_cast<std::uint64_t>(std::floor(samples / unit) * unit);
 }
 
-std::string augmentation(const TorchLoader& settings) {
+std::string augmentation(const LoaderBatches& settings) {
   const std::string_view tensor = settings.dtype == image::TensorType::u8 ? "T.PILToTensor()" : "T.ToTensor()";
   const std::string_view half = settings.dtype == image::TensorType::f16 ? ", T.ConvertImageDtype(torch.float16)" : "";
   return fmt::format(
@@ -204,7 +204,7 @@ std::string augmentation(const TorchLoader& settings) {
       settings.crop, tensor, half);
 }
 
-std::string imports(const LoaderData& data, const TorchLoader& settings) {
+std::string imports(const LoaderData& data, const LoaderBatches& settings) {
   std::string text;
   const bool has_sampler = data.kind == LoaderKind::image_folder && settings.gpus > 1;
   if (has_sampler) text += "import os\n";
@@ -217,7 +217,7 @@ std::string imports(const LoaderData& data, const TorchLoader& settings) {
 
 /// The shards of one process: with several GPUs, those of its rank. By default webdataset decodes every field of a
 /// sample, and stops at a label that is not a number.
-std::string shard_dataset(const LoaderData& data, const TorchLoader& settings) {
+std::string shard_dataset(const LoaderData& data, const LoaderBatches& settings) {
   std::string images = data.image_field;
   std::ranges::replace(images, ';', ' ');
   return fmt::format(
@@ -230,7 +230,7 @@ std::string shard_dataset(const LoaderData& data, const TorchLoader& settings) {
 }
 
 /// torchrun sets both variables; without it there is one process.
-std::string folder_dataset(const LoaderData& data, const TorchLoader& settings) {
+std::string folder_dataset(const LoaderData& data, const LoaderBatches& settings) {
   std::string text = fmt::format("dataset = datasets.ImageFolder({}, augment{})\n", python_text(data.folder),
                                  data.has_empty_class ? ", allow_empty=True" : "");
   if (settings.gpus > 1) {
@@ -242,14 +242,14 @@ std::string folder_dataset(const LoaderData& data, const TorchLoader& settings) 
 }
 
 /// DataLoader accepts the other two only with workers. `fold` is the space before the second.
-std::string worker_arguments(const TorchLoader& settings, std::string_view fold) {
+std::string worker_arguments(const LoaderBatches& settings, std::string_view fold) {
   if (settings.workers == 0) return "num_workers=0, pin_memory=True";
-  return fmt::format("num_workers={},{}prefetch_factor={}, pin_memory=True, persistent_workers=True", settings.workers,
+  return fmt::format("num_workers={},{}prefetch_factor={}, pin_memory=True, persistent_workers=True", *settings.workers,
                      fold, settings.prefetch);
 }
 
 /// The line that makes the loader, on two lines if `fold` is the line end between them.
-std::string folded_line(const LoaderData& data, const TorchLoader& settings, std::string_view fold) {
+std::string folded_line(const LoaderData& data, const LoaderBatches& settings, std::string_view fold) {
   const std::string workers = worker_arguments(settings, fold);
   switch (data.kind) {
     case LoaderKind::webdataset:
@@ -288,11 +288,11 @@ LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& conte
   return data;
 }
 
-std::string loader_line(const LoaderData& data, const TorchLoader& settings) {
+std::string loader_line(const LoaderData& data, const LoaderBatches& settings) {
   return folded_line(data, settings, " ");
 }
 
-std::string loader_code(const LoaderData& data, const TorchLoader& settings) {
+std::string loader_code(const LoaderData& data, const LoaderBatches& settings) {
   if (data.kind == LoaderKind::none) return loader_line(data, settings) + "\n";
   constexpr std::string_view kAfterBracket = "\n                    ";  // of "loader = DataLoader("
   const std::string line = folded_line(data, settings, kAfterBracket) + "\n";

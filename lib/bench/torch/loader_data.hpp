@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,22 +33,24 @@ struct LoaderData {
 /// a store and whole images (`crops` is false) have no code.
 LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& context);
 
-/// How the loader is set up.
-struct TorchLoader {
+/// The loader's batches, and who makes them.
+struct LoaderBatches {
+  std::optional<std::uint64_t> workers{};  ///< per GPU, 0: the training process loads by itself; empty: the best number
   std::uint64_t gpus = 1;
-  std::uint64_t batch = 1;
-  std::uint64_t workers = 0;  ///< per GPU; 0: the training process loads by itself
+  std::uint64_t batch = 256;
   std::uint64_t prefetch = 2;
   std::uint64_t crop = 224;
   image::TensorType dtype = image::TensorType::f32;
-  double sample_bytes = 0;  ///< as stored, but unpacked
+  double sample_bytes = 0;   ///< as stored, but unpacked
+  double decoded_bytes = 0;  ///< of a sample in memory
+  double step_seconds = 0;   ///< that the training process does not load if it has no workers; 0: unknown
 };
 
-/// Python that makes the loader and can be pasted as it is; its last line is loader_line(). Only that line without code
-/// for the data.
-std::string loader_code(const LoaderData& data, const TorchLoader& settings);
+/// Python that makes the loader, with a number of workers, and can be pasted as it is; its last line is loader_line().
+/// Only that line without code for the data.
+std::string loader_code(const LoaderData& data, const LoaderBatches& settings);
 
 /// "loader = DataLoader(...)"; "num_workers=..., prefetch_factor=..." for data without code.
-std::string loader_line(const LoaderData& data, const TorchLoader& settings);
+std::string loader_line(const LoaderData& data, const LoaderBatches& settings);
 
 }  // namespace shardkit::bench

@@ -21,7 +21,7 @@ struct Sight {
   system::PcieLink link;
   LinkSource source = LinkSource::none;
   std::optional<double> c2c_rate;
-  std::vector<std::string> slowdowns;
+  std::uint64_t slowdowns = 0;
 };
 
 Sight look(const system::Probe& probe, const gpu::GpuMonitor* monitor, const std::string& address) {
@@ -34,14 +34,8 @@ Sight look(const system::Probe& probe, const gpu::GpuMonitor* monitor, const std
   sight.link = gpu::driver_link(*state, sight.link);
   if (state->pcie_generation && state->pcie_lanes) sight.source = LinkSource::driver;
   sight.c2c_rate = state->c2c_rate;
-  sight.slowdowns = gpu::slowdowns(state->clock_limits);
+  sight.slowdowns = state->clock_limits & gpu::clock_limit::kSlowdowns;
   return sight;
-}
-
-void add_slowdowns(const Sight& sight, TransferDevice& device) {
-  for (const std::string& name : sight.slowdowns) {
-    if (std::ranges::find(device.slowdowns, name) == device.slowdowns.end()) device.slowdowns.push_back(name);
-  }
 }
 
 std::string name_of(std::optional<double> speed, std::optional<std::uint64_t> lanes) {
@@ -99,7 +93,7 @@ TransferDevice look_at_device(const gpu::DeviceFacts& facts, const system::Probe
 
 void look_at_link(const system::Probe& probe, const gpu::GpuMonitor* monitor, TransferDevice& device) {
   const Sight now = look(probe, monitor, device.pcie.address);
-  add_slowdowns(now, device);
+  device.slowdowns |= now.slowdowns;
   const auto rate = limit_of(system::pcie_rate(now.link.speed, now.link.width), now.link.uplink_rate);
   if (!rate || *rate <= device.wire_limit.value_or(0)) return;
   device.pcie = now.link;
@@ -113,11 +107,11 @@ void warn_of_device(const TransferDevice& device, Context& context) {
                                                     "the riser, the wiring of the slot, and link training",
                                                     device.device, link_name(device), max_link_name(device)));
   }
-  if (!device.slowdowns.empty()) {
+  if (device.slowdowns != 0) {
     context.warn(
         "gpu_slowed_down",
         fmt::format("GPU {} was throttled while copying ({}), so its rates may be too low; `iobench env` shows details",
-                    device.device, fmt::join(device.slowdowns, ", ")));
+                    device.device, fmt::join(gpu::clock_limit_names(device.slowdowns), ", ")));
   }
 }
 

@@ -35,7 +35,7 @@ struct TransferDevice {
   std::optional<double> max_wire_limit;  ///< of what device, slot and switches can do
   std::optional<double> c2c_rate;        ///< NVLink-C2C, which copies use instead of PCIe: then it is both limits
   LinkSource link_source = LinkSource::none;
-  std::vector<std::string> slowdowns;  ///< of slowdowns() in gpu/gpu_monitor.hpp, right after copies
+  std::uint64_t slowdowns = 0;  ///< gpu::clock_limit::kSlowdowns, right after copies
 
   void describe(FieldList& v);
 };

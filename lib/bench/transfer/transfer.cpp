@@ -292,6 +292,16 @@ const TransferRow* best_row(const TransferResult& result, std::uint64_t device, 
   return best;
 }
 
+/// The fastest row of this kind and direction that is not from a remote node; for several GPUs that of the slowest.
+std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction) {
+  std::optional<double> slowest;
+  for (const TransferDevice& device : result.devices) {
+    const TransferRow* const row = best_row(result, device.device, kind, direction, false);
+    if (row) slowest = std::min(slowest.value_or(row->bytes_per_second), row->bytes_per_second);
+  }
+  return slowest;
+}
+
 std::string_view direction_text(CopyDirection direction) {
   constexpr std::array<std::string_view, 3> kTexts{"host to device", "device to host", "both directions at once"};
   return kTexts.at(static_cast<std::size_t>(direction));
@@ -365,7 +375,11 @@ std::string file_verdict(const FileTransfer& file) {
   return file.missing ? fmt::format("{}; {}", text, *file.missing) : text;
 }
 
-using Clock = std::chrono::steady_clock;
+/// The result in one line: for pinned memory to the GPU (or what was measured instead) the best rate of all sizes and
+/// its share of the link, then the other kinds. For several GPUs the slowest. For a file each method.
+std::string transfer_verdict(const TransferResult& result) {
+  return result.file ? file_verdict(*result.file) : copies_verdict(result);
+}
 
 }  // namespace
 
@@ -377,12 +391,7 @@ void measure_copies(const TransferPlan& plan, std::span<gpu::Device* const> devi
 TransferResult transfer(const TransferOptions& options, Context& context) {
   plan_transfer(options);  // a wrong option is reported before a missing device
   if (options.gds) check_transfer_file(*options.gds);
-  const auto devices = gpu::open_devices();
-  const auto monitor = gpu::find_gpu_monitor().monitor;
-  const system::Probe& probe = system::live_probe();
-  const auto open_storage = [&](const gpu::Device& device) { return gpu::open_direct_storage(device, probe); };
-  const GpuMachine machine{probe, gpu::lent(devices), {}, open_storage, monitor.get()};
-  TransferResult result = transfer(options, machine, context);
+  TransferResult result = transfer(options, OpenGpus(GpuUse::needed).machine(), context);
   warn_of_neighbors(result.neighbors, context);
   return result;
 }
@@ -444,7 +453,8 @@ void TransferDevice::describe(FieldList& v) {
   v.field({"c2c", Unit::bytes_per_second, "rate of NVLink-C2C, which copies use instead of PCIe; then it is the limit"},
           c2c_rate);
   v.field({"link_source", "source of the link data: the driver (NVML), /sys, or none"}, link_source);
-  v.field({"slowdowns", "reasons for throttling right after copies, as named by NVML"}, slowdowns);
+  std::vector<std::string> names = gpu::clock_limit_names(slowdowns);
+  v.field({"slowdowns", "reasons for throttling right after copies, as named by NVML"}, names);
 }
 
 void TransferRow::describe(FieldList& v) {
@@ -541,19 +551,6 @@ std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gp
   check_device(option);
   if (option == "all") return {devices.begin(), devices.end()};
   return {&gpu::numbered_device(devices, *parse_count(option))};
-}
-
-std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction) {
-  std::optional<double> slowest;
-  for (const TransferDevice& device : result.devices) {
-    const TransferRow* const row = best_row(result, device.device, kind, direction, false);
-    if (row) slowest = std::min(slowest.value_or(row->bytes_per_second), row->bytes_per_second);
-  }
-  return slowest;
-}
-
-std::string transfer_verdict(const TransferResult& result) {
-  return result.file ? file_verdict(*result.file) : copies_verdict(result);
 }
 
 }  // namespace shardkit::bench

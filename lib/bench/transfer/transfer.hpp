@@ -75,11 +75,4 @@ std::vector<gpu::Device*> chosen_devices(const std::string& option, std::span<gp
 void measure_copies(const TransferPlan& plan, std::span<gpu::Device* const> devices, const GpuMachine& machine,
                     Context& context, TransferResult& result);
 
-/// The result in one line: for pinned memory to the GPU (or what was measured instead) the best rate of all sizes and
-/// its share of the link, then the other kinds. For several GPUs the slowest. For a file each method.
-std::string transfer_verdict(const TransferResult& result);
-
-/// The fastest row of this kind and direction that is not from a remote node; for several GPUs that of the slowest.
-std::optional<double> best_rate(const TransferResult& result, gpu::HostMemory kind, CopyDirection direction);
-
 }  // namespace shardkit::bench

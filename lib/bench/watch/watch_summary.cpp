@@ -70,7 +70,7 @@ GpuUse use_of(const std::vector<GpuRow>& gpus) {
   GpuUse use;
   for (const GpuRow& gpu : gpus) {
     if (!is_in_use(gpu.state)) continue;
-    use.slowed = gpu::slowdowns(gpu.state.clock_limits).empty() ? use.slowed.value_or(0) : 1;
+    use.slowed = (gpu.state.clock_limits & gpu::clock_limit::kSlowdowns) == 0 ? use.slowed.value_or(0) : 1;
     if (const auto used = link_use(gpu)) use.link_use = std::max(use.link_use.value_or(0), *used);
   }
   return use;

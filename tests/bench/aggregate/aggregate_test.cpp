@@ -45,9 +45,13 @@ Json node_result(const std::string& name, double rate, std::uint64_t start = 100
 }
 
 AggregateResult combined(const std::vector<Json>& results, AggregateOptions options = {}) {
-  FleetReader reader(options);
-  for (std::size_t i = 0; i < results.size(); ++i) reader.add(fmt::format("{}.json", i), results[i]);
-  return reader.finish({});
+  const TempDir folder;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    write_file(fmt::format("{}/{:04}.json", folder.path(), i), results[i].dump());
+  }
+  options.results = {folder.path()};
+  Context context;
+  return aggregate(options, context);
 }
 
 std::vector<Json> fleet(std::size_t count) {
@@ -118,7 +122,7 @@ TEST_CASE("of two results of a node the newest counts") {
   const AggregateResult result = combined(results);
   CHECK(result.nodes == 2);
   REQUIRE(result.left_out.size() == 1);
-  CHECK(result.left_out[0].file == "0.json");
+  CHECK(result.left_out[0].file.ends_with("/0000.json"));
 }
 
 TEST_CASE("one node is no fleet, and is not judged") {

@@ -59,7 +59,7 @@ struct WrittenFolder {
   Context context;
   std::unique_ptr<FileSystem> files = posix_file_system();
   CheckpointFolder folder{*files, dir.path()};
-  CheckpointPlan plan{{20'480, 20'480}};
+  CheckpointPlan plan{2, 20'480};
   WrittenCheckpoint checkpoint{folder, 0, {}, 8192};
 };
 

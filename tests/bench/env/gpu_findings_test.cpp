@@ -112,7 +112,7 @@ TEST_CASE("a GPU in a slot of an older generation is a hint about the slot") {
 
 TEST_CASE("heat that slows a GPU down is a warning with the clock and the temperature") {
   const Environment machine = look_at_one([](GpuState& gpu) {
-    gpu.clock_limits = {"sw_power_cap", "sw_thermal_slowdown"};
+    gpu.clock_limits = gpu::clock_limit::kPowerCap | gpu::clock_limit::kDriverHeat;
     gpu.sm_clock = 1'200'000'000;
     gpu.temperature = 88;
   });
@@ -125,15 +125,18 @@ TEST_CASE("heat that slows a GPU down is a warning with the clock and the temper
 }
 
 TEST_CASE("a power brake asks for power; a slowdown by hardware that says no more asks for both") {
-  const auto remedy_of = [](const char* limit) {
-    return find(look_at_one([&](GpuState& gpu) { gpu.clock_limits = {limit}; }), "gpu_slowdown")->advice;
+  const auto remedy_of = [](std::uint64_t limit) {
+    return find(look_at_one([&](GpuState& gpu) { gpu.clock_limits = limit; }), "gpu_slowdown")->advice;
   };
-  CHECK(remedy_of("hw_power_brake_slowdown").starts_with("check power supplies"));
-  CHECK(remedy_of("hw_slowdown").starts_with("check fans, dust and intake air temperature; check power supplies"));
+  CHECK(remedy_of(gpu::clock_limit::kPowerBrake).starts_with("check power supplies"));
+  CHECK(remedy_of(gpu::clock_limit::kHardware)
+            .starts_with("check fans, dust and intake air temperature; check power supplies"));
 }
 
 TEST_CASE("limits that a GPU which is well has too are none") {
-  CHECK(gpu_codes(look_at_one([](GpuState& gpu) { gpu.clock_limits = {"gpu_idle", "sw_power_cap"}; })) == Codes{});
+  CHECK(gpu_codes(look_at_one([](GpuState& gpu) {
+          gpu.clock_limits = gpu::clock_limit::kIdle | gpu::clock_limit::kPowerCap;
+        })) == Codes{});
 }
 
 TEST_CASE("a lowered power limit and work of others are hints") {

@@ -204,14 +204,14 @@ TEST_CASE("listing that its time ends returns what it found, spread over all, an
   const ShardFolder folder;
   for (int i = 0; i < 200; ++i) folder.write("set/" + std::to_string(1000 + i) + ".jpg", "123");
   Context context;
-  const InputSet some = find_input_within(0, {folder.path("set")}, context, {});
+  const InputSet some = find_input({folder.path("set")}, context, {}, moment_in(0));
   CHECK(some.files.size() >= 8);
   CHECK(some.files.size() < 200);
   CHECK(some.bytes == some.files.size() * 3);
   CHECK_FALSE(std::ranges::is_sorted(some.files, {}, &InputFile::path));
   CHECK(has_warning(context, "listing_cut"));
   Context patient;
-  CHECK(find_input_within(60, {folder.path("set")}, patient, {}).files.size() == 200);
+  CHECK(find_input({folder.path("set")}, patient, {}, moment_in(60)).files.size() == 200);
   CHECK_FALSE(has_warning(patient, "listing_cut"));
 }
 

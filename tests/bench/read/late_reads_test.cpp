@@ -66,10 +66,13 @@ LateRead read_late(unsigned in_time) {
   const LateEngine engine(in_time);
   ReadLimits limits;
   limits.most_seconds = 60;
-  SequentialWork work(input.files, engine, kBlock, limits, context);
+  ReadOptions options;
+  options.block = kBlock;
+  const ReadPlan plan{input.files, engine, options, nullptr};
+  const auto work = make_work(plan, limits, context);
   LateRead result;
-  work.run(*work.prepare(), result.tally, {});
-  result.counted_in_time = work.counted_in_time();
+  work->run(*work->prepare(), result.tally, {});
+  result.counted_in_time = work->counted_in_time();
   result.warnings = context.warnings().size();
   return result;
 }

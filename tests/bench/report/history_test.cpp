@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "support/files.hpp"
+#include "support/temp_dir.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -24,9 +26,13 @@ Json run_on(int day, double rate, const std::string& kernel = "6.1") {
 }
 
 History history_of(const std::vector<Json>& results) {
-  HistoryReader reader;
-  for (std::size_t i = 0; i < results.size(); ++i) reader.add(fmt::format("{}.json", i), results[i]);
-  return reader.history({});
+  const TempDir folder;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    write_file(fmt::format("{}/{:04}.json", folder.path(), i), results[i].dump());
+  }
+  Context context;
+  Json newest;
+  return read_history(std::vector{folder.path()}, context, newest);
 }
 
 std::vector<Json> weeks(double before, double after) {
@@ -73,8 +79,10 @@ TEST_CASE("results of other nodes and other conditions are left out with the rea
 TEST_CASE("a result without a date has no place in a history") {
   Json undated = run_on(1, 1e9);
   undated.erase("started_at");
-  HistoryReader reader;
-  CHECK_THROWS_AS(reader.add("x.json", undated), Error);
+  CHECK_THROWS_AS(history_of({undated}), Error);
+  const History history = history_of({undated, run_on(2, 1e9)});
+  REQUIRE(history.left_out.size() == 1);
+  CHECK(history.left_out[0].reason.ends_with("has no date in started_at"));
 }
 
 }  // namespace

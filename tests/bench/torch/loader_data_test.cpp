@@ -19,8 +19,8 @@ LoaderData look_at(const std::string& path, bool crops = true) {
   return look_at_loader_data(find_input({path}, context), crops, context);
 }
 
-TorchLoader four_workers(std::uint64_t gpus = 1) {
-  TorchLoader loader;
+LoaderBatches four_workers(std::uint64_t gpus = 1) {
+  LoaderBatches loader;
   loader.gpus = gpus;
   loader.batch = 32;
   loader.workers = 4;
@@ -63,7 +63,7 @@ TEST_CASE("shards with images and labels become a webdataset, whose dataset make
 TEST_CASE("large samples are shuffled among fewer, so that they fit into the memory of a worker") {
   const ShardFolder folder;
   folder.write("x.tar", image_shard(3, "a"));
-  TorchLoader loader = four_workers();
+  LoaderBatches loader = four_workers();
   loader.sample_bytes = 5e6;
   CHECK(contains(loader_code(look_at(folder.path()), loader), ".shuffle(10)"));
 }
@@ -107,7 +107,7 @@ TEST_CASE("a folder of classes becomes an ImageFolder, and each rank takes its s
 TEST_CASE("a loader without workers has no arguments that need them") {
   const ShardFolder folder;
   write_images(folder, {"cat/1.jpg"});
-  TorchLoader loader = four_workers();
+  LoaderBatches loader = four_workers();
   loader.workers = 0;
   CHECK(loader_line(look_at(folder.path()), loader) ==
         "loader = DataLoader(dataset, batch_size=32, shuffle=True, num_workers=0, pin_memory=True)");
@@ -116,7 +116,7 @@ TEST_CASE("a loader without workers has no arguments that need them") {
 TEST_CASE("the code makes the type of values that was asked for") {
   const ShardFolder folder;
   write_images(folder, {"cat/1.jpg"});
-  TorchLoader loader = four_workers();
+  LoaderBatches loader = four_workers();
   CHECK(contains(loader_code(look_at(folder.path()), loader), "T.ToTensor()])"));
   loader.dtype = image::TensorType::u8;
   CHECK(contains(loader_code(look_at(folder.path()), loader), "T.PILToTensor()])"));

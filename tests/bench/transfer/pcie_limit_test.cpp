@@ -166,20 +166,20 @@ TEST_CASE("a GPU that the driver does not know, or tells no link of, has that of
 TEST_CASE("of all looks the fastest link and every slowdown is kept, and warned of") {
   GpuState idle = healthy_gpu();
   idle.pcie_generation = 1;
-  idle.clock_limits = {"gpu_idle"};
+  idle.clock_limits = gpu::clock_limit::kIdle;
   GpuState hot = healthy_gpu();
   hot.pcie_generation = 4;
-  hot.clock_limits = {"sw_thermal_slowdown"};
+  hot.clock_limits = gpu::clock_limit::kDriverHeat;
   GpuState braked = hot;
   braked.pcie_generation = 3;
-  braked.clock_limits = {"sw_thermal_slowdown", "hw_power_brake_slowdown"};
+  braked.clock_limits = gpu::clock_limit::kDriverHeat | gpu::clock_limit::kPowerBrake;
   const FakeGpuMonitor monitor({idle}, {idle, hot, braked});
   TransferDevice device = look_at_device(facts(), machine(), &monitor);
-  CHECK(device.slowdowns.empty());
+  CHECK(device.slowdowns == 0);
   look_at_link(machine(), &monitor, device);
   look_at_link(machine(), &monitor, device);
   CHECK(link_name(device) == "PCIe 4 x16");
-  CHECK(device.slowdowns == std::vector<std::string>{"sw_thermal_slowdown", "hw_power_brake_slowdown"});
+  CHECK(device.slowdowns == (gpu::clock_limit::kDriverHeat | gpu::clock_limit::kPowerBrake));
   Context context;
   warn_of_device(device, context);
   const auto warnings = context.warnings();

@@ -158,7 +158,7 @@ TEST_CASE("the driver is asked for the link right after copies, and whether the 
   Context context;
   const RecordedTree tree;
   GpuState hot = healthy_gpu();
-  hot.clock_limits = {"hw_thermal_slowdown"};
+  hot.clock_limits = gpu::clock_limit::kHardwareHeat;
   GpuState idle = healthy_gpu();
   idle.pcie_generation = 1;
   const FakeGpuMonitor monitor({idle}, {idle, hot});

@@ -241,10 +241,10 @@ TEST_CASE("findings: a GPU that waits, is hot, has lost lanes") {
   CHECK(codes({with_gpu(0.79)}) == Codes{"gpu_idle"});
   WatchRow row = with_gpu(0.9);
   CHECK(codes({row}).empty());
-  row.gpus[0].state.clock_limits = {"hw_thermal_slowdown"};
+  row.gpus[0].state.clock_limits = gpu::clock_limit::kHardwareHeat;
   row.gpus[0].state.pcie_lanes = 8;
   CHECK(codes({row}) == Codes{"gpu_slowdown", "gpu_link_degraded"});
-  row.gpus[0].state.clock_limits = {"sw_power_cap"};
+  row.gpus[0].state.clock_limits = gpu::clock_limit::kPowerCap;
   row.gpus[0].state.pcie_lanes = 16;
   row.gpus[0].state.pcie_generation = 4;
   CHECK(codes({row}) == Codes{"gpu_link_degraded"});
