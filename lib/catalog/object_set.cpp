@@ -21,6 +21,12 @@ namespace {
 constexpr std::string_view kBeforeMore = " and ";
 constexpr std::string_view kAfterMore = " more";
 
+/// Whether `name` is directly in `folder`.
+bool is_right_below(const std::string& folder, const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string::npos ? folder.empty() : name.compare(0, slash, folder) == 0;
+}
+
 /// Objects and whole folders of several sources, as one source. An object has the name it was added by, the content of
 /// a folder the names there. First one thread adds all; from then on it is thread-safe.
 class MergedSource final : public io::ObjectSource {
@@ -51,10 +57,9 @@ class MergedSource final : public io::ObjectSource {
     return owner ? owner->source->address_of(owner->name) : name;
   }
 
-  /// All folders' objects, and the single ones, in the order added; only as a whole. Throws Error{usage} with both
-  /// addresses if two have one name, Error{not_found} for a single one that does not exist, and the errors of the
-  /// sources.
-  std::vector<io::ObjectInfo> list(const std::string& /*folder*/) override {
+  /// All folders' objects, and the single ones, in the order added. Throws Error{usage} with both addresses if two have
+  /// one name, Error{not_found} for a single one that does not exist, and the errors of the sources.
+  std::vector<io::ObjectInfo> list(const std::string& folder) override {
     const auto singles = find_all(*this, names_, stop_);
     std::vector<io::ObjectInfo> found;
     std::unordered_map<std::string, std::shared_ptr<io::ObjectSource>> seen;
@@ -72,10 +77,23 @@ class MergedSource final : public io::ObjectSource {
     }
     const std::scoped_lock lock(mutex_);
     in_folders_ = std::move(seen);
+    if (!folder.empty())
+      std::erase_if(found, [&](const auto& object) { return !object.name.starts_with(folder + '/'); });
     return found;
   }
 
-  std::vector<std::string> names_in(const std::string& /*folder*/) override { return {}; }
+  std::vector<std::string> names_in(const std::string& folder) override {
+    std::vector<std::string> names;
+    for (const std::string& name : names_) {
+      if (is_right_below(folder, name)) names.push_back(name);
+    }
+    for (const auto& source : folders_) {
+      std::ranges::move(source->names_in(folder), std::back_inserter(names));
+    }
+    std::ranges::sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  }
 
   /// If two folders contain the name, the first one added is used.
   std::optional<io::ObjectInfo> find(const std::string& name) override {

@@ -135,8 +135,9 @@ class Binder {
       if (name.size() < arg.size() && flags_.contains(name)) reject(name, "it takes no value");
     }
     const std::string& last = args.back();
-    const std::string name = last.starts_with("--") ? last : std::string{'-', last.back()};
-    reject(app_.get_option(name)->get_name(), "the value is missing");
+    const std::string name = last.starts_with("--") ? last.substr(0, last.find('=')) : std::string{'-', last.back()};
+    const CLI::Option* option = app_.get_option_no_throw(name);
+    reject(option == nullptr ? name : option->get_name(), "the value is missing");
   }
 
   /// Call this after parsing: of two values one would be lost.

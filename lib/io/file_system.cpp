@@ -225,7 +225,8 @@ class PosixFileSystem final : public FileSystem {
       return true;
     }
     if (errno == EEXIST) return false;
-    throw system_error(failure, "publish", path);
+    const bool lacks_flag = failure == EINVAL || failure == ENOSYS;
+    throw system_error(lacks_flag ? errno : failure, "publish", path);
   }
 
   /// False when somebody has removed the file's only name.

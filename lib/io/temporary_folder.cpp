@@ -8,8 +8,10 @@
 namespace shardkit::io {
 
 std::string temporary_folder() {
-  const char* given = std::getenv("TMPDIR");
-  const std::string folder = given != nullptr && *given != '\0' ? given : "/tmp";
+  std::string folder = "/tmp";
+  for (const char* name : {"TEMPDIR", "TEMP", "TMP", "TMPDIR"}) {  // the last one counts
+    if (const char* given = std::getenv(name); given != nullptr && *given != '\0') folder = given;
+  }
   std::error_code ignored;
   if (std::filesystem::is_directory(folder, ignored)) return folder;
   throw Error(ErrorCode::not_found, At{folder},

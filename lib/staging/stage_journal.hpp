@@ -43,8 +43,8 @@ constexpr const char* kEvictionLogName = ".shardkit-cache.log";
 /// Maximum depth of staged folders below a node cache.
 constexpr int kDeepestStagedFolder = 4;
 
-/// What the bytes of a set were compared with, from the least to the most: only their sizes; all of them at least with
-/// the checksum of their store; all shards with a manifest.
+/// What the bytes of a set were compared with, from the least to the most: nothing, after a dry run; only their sizes;
+/// all of them at least with the checksum of their store; all shards with a manifest.
 enum class Verified { nothing, size, store_checksum, checksum };
 constexpr auto enum_names(Verified) {
   return std::to_array<std::string_view>({"", "size", "store_checksum", "checksum"});

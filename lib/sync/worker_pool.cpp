@@ -14,14 +14,20 @@ void WorkerPool::run(const std::function<Step()>& make_step) {
     threads_ = 0;
     add_threads();
   }
+  // Also after an exception: set_level() begins no thread of a group that has ended.
+  struct End {
+    WorkerPool& pool;
+    ~End() {
+      const std::scoped_lock lock(pool.mutex_);
+      pool.finished_ = true;
+    }
+  } const end{*this};
   group.wait();
 }
 
 void WorkerPool::set_level(unsigned level) {
-  level = std::clamp(level, 1U, maximum_);
-  if (level == level_) return;
   const std::scoped_lock lock(mutex_);
-  level_ = level;
+  level_ = std::clamp(level, 1U, maximum_);
   if (!finished_) add_threads();
   turn_.notify_all();
 }

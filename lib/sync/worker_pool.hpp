@@ -16,9 +16,9 @@ namespace shardkit::sync {
 /// they wait, RateClimber by the bytes that they move.
 class WorkerPool {
  public:
-  /// `start` and `maximum` threads are at least 1.
+  /// Values of 0 count as 1.
   WorkerPool(unsigned start, unsigned maximum, std::stop_token parent)
-      : maximum_(maximum), parent_(std::move(parent)), level_(std::min(start, maximum)) {}
+      : maximum_(std::max(maximum, 1U)), parent_(std::move(parent)), level_(std::clamp(start, 1U, maximum_)) {}
 
   /// One unit of work; false if there is none left for any thread.
   using Step = std::function<bool(const std::stop_token& stop)>;
@@ -29,7 +29,8 @@ class WorkerPool {
 
   /// Number of threads that may work now.
   unsigned level() const { return level_; }
-  /// From any thread: changes it, up to the maximum. Threads above it finish their step and wait.
+  /// From any thread: changes it, up to the maximum. Threads above it finish their step and wait; threads
+  /// that the system refused are tried again.
   void set_level(unsigned level);
 
  private:
@@ -39,13 +40,13 @@ class WorkerPool {
 
   const unsigned maximum_;
   const std::stop_token parent_;
-  TaskGroup* group_ = nullptr;
-  const std::function<Step()>* make_step_ = nullptr;
 
   std::mutex mutex_;  ///< guards changes of the members below
+  TaskGroup* group_ = nullptr;
+  const std::function<Step()>* make_step_ = nullptr;
   std::condition_variable_any turn_;
   std::atomic<unsigned> level_;
-  std::atomic<bool> finished_ = false;
+  std::atomic<bool> finished_ = true;
   unsigned threads_ = 0;
 };
 

@@ -80,6 +80,15 @@ TEST_CASE("a folder is all below it, with its manifest where it has one") {
   }
 }
 
+TEST_CASE("several folders are listed as one, also one level at a time") {
+  TempDir dir;
+  for (const char* path : {"one/a.tar", "one/deep/b.bin", "two/c.tar"}) write_file(dir.path(path), "1");
+  const ObjectSet set = open({dir.path("one"), dir.path("two")});
+  CHECK(listing(set) == Texts{"a.tar", "deep/b.bin", "c.tar"});
+  CHECK(set.source->names_in({}) == Texts{"a.tar", "c.tar", "deep/"});
+  CHECK(set.source->list("deep").size() == 1);
+}
+
 TEST_CASE("a folder's manifest is found, also when it is the manifest that is named") {
   const Stores stores{{"data/a.tar", "1"}, {"data/manifest.json", manifest_of({"a.tar"})}};
   for (const std::string& root : stores.roots) {

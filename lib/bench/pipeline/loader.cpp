@@ -1,6 +1,7 @@
 #include "bench/pipeline/loader.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -134,6 +135,33 @@ class BatchTurns {
 
 }  // namespace
 
+/// The batches on their way to one device: one at a time, in the order in which they drew numbers. Thread-safe.
+class Loader::DeviceLine {
+ public:
+  std::uint64_t draw() {
+    const std::scoped_lock lock(mutex_);
+    return drawn_++;
+  }
+  /// Waits for the number; who has entered releases the device later.
+  void enter(std::uint64_t number) {
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock, [&] { return left_ == number; });
+  }
+  void release() {
+    const std::scoped_lock lock(mutex_);
+    ++left_;
+    turn_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  std::uint64_t drawn_ = 0;
+  std::uint64_t left_ = 0;
+};
+
+void Loader::Release::operator()(DeviceLine* line) const { line->release(); }
+
 struct Loader::Epoch {
   Epoch(const Loader& loader, std::uint64_t epoch_number)
       : number(epoch_number),
@@ -155,7 +183,7 @@ struct Loader::Epoch {
   Tickets tickets;
   BatchBuilder builder;
   std::mutex taking;
-  std::vector<std::mutex> devices;  ///< each for one batch on its way there
+  std::vector<DeviceLine> devices;
   BatchTurns turns;
   std::deque<sync::BoundedQueue<LoadedBatch>> handed;  ///< by GPU
   std::atomic<unsigned> workers_left;
@@ -311,12 +339,16 @@ TraceTrack* Loader::transfer_track(unsigned thread) {
 }
 
 std::optional<Loader::OrderedBatch> Loader::take_batch(StageClock& clock, const std::stop_token& stop) {
-  const std::scoped_lock lock(epoch_->taking);
+  std::unique_lock lock(epoch_->taking);
   const auto batch = epoch_->builder.next(stop);
   if (!batch) return std::nullopt;
   const unsigned gpu = epoch_->turns.next();
+  DeviceLine& line = epoch_->devices[gpu % epoch_->devices.size()];
+  const std::uint64_t number = line.draw();
+  lock.unlock();
   clock.enter(Activity::blocked);
-  return OrderedBatch{*batch, gpu, std::unique_lock(epoch_->devices[gpu % epoch_->devices.size()])};
+  line.enter(number);
+  return OrderedBatch{*batch, gpu, std::unique_ptr<DeviceLine, Release>(&line)};
 }
 
 std::optional<LoadedBatch> Loader::deliver(const FinishedBatch& batch, unsigned gpu, StageClock& clock,

@@ -113,11 +113,15 @@ class Loader {
   void work(unsigned worker, const std::stop_token& stop);
   void make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop);
   void hand_over(unsigned thread, const std::stop_token& stop);
+  class DeviceLine;
+  struct Release {
+    void operator()(DeviceLine* line) const;
+  };
   /// A finished batch on its way to a GPU. Nothing else goes to the GPU's device meanwhile.
   struct OrderedBatch {
     FinishedBatch batch;
     unsigned gpu = 0;
-    std::unique_lock<std::mutex> device;
+    std::unique_ptr<DeviceLine, Release> device;
   };
   /// Batches are taken, and come to each device, in the order in which they were finished.
   std::optional<OrderedBatch> take_batch(StageClock& clock, const std::stop_token& stop);

@@ -161,6 +161,7 @@ class ShardWriter {
   /// of which every sample was left out gets only an index, one with open bad files neither. The list of bad files
   /// comes before. Called once, after submit() returned true.
   std::optional<formats::ShardSummary> publish() {
+    keep_one_each();
     keep_bad_files(files_, folder_, shard_, bad_);
     if (open_) return std::nullopt;
     index_file_.commit();
@@ -174,6 +175,15 @@ class ShardWriter {
   const std::vector<BadFile>& bad() const { return bad_; }
 
  private:
+  /// Of a file that several samples have. What keeps it out counts more than that it was corrected.
+  void keep_one_each() {
+    std::ranges::stable_sort(bad_, {}, [](const BadFile& file) {
+      return std::pair(std::string_view(file.path), file.state == BadState::corrected);
+    });
+    const auto repeated = std::ranges::unique(bad_, {}, &BadFile::path);
+    bad_.erase(repeated.begin(), repeated.end());
+  }
+
   io::LargeFile::Pages append(Chunk& chunk) {
     open_ = open_ || chunk.is_open();
     bad_.insert(bad_.end(), chunk.bad.begin(), chunk.bad.end());

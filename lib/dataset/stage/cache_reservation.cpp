@@ -148,7 +148,8 @@ void CacheReservation::check_limit(std::uint64_t need) const {
 
 void CacheReservation::check_space(std::uint64_t need) const {
   if (options_.cache.empty()) return;
-  staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, system::system_clock().now(), ctx_.stop_token());
+  staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, system::system_clock().now(),
+                       ctx_.stop_token());
 }
 
 void CacheReservation::take_space(std::uint64_t need) {

@@ -34,8 +34,7 @@ void check(const CacheShareOptions& options, const std::string& target);
 class CacheReservation {
  public:
   /// The references outlive this object.
-  CacheReservation(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
-                   Context& ctx);
+  CacheReservation(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options, Context& ctx);
 
   /// For a complete target: takes the lease, with which it counts as a hit, and marks it as used. False, with nothing
   /// done, if it is meanwhile being evicted or replaced, or if `still_holds` returns false.

@@ -251,7 +251,7 @@ class Stage {
     try {
       copied = copier.copy_all(wanted_);
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work(missing_bytes());
+      if (error.code() == ErrorCode::cancelled) warn_of_repeated_work();
       throw;
     }
     peers_.warn_of_useless();
@@ -302,10 +302,15 @@ class Stage {
     return result;
   }
 
-  void warn_of_repeated_work(std::uint64_t left) const {
-    const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that were received and discarded are in both
-    ctx_.warn("read_again", "the next run reads {}, {} of that again", format_size(left),
-              format_size(counted - std::min(counted, bytes())));
+  /// After a stop, which counts more than a disk that cannot be asked.
+  void warn_of_repeated_work() const {
+    try {
+      const std::uint64_t left = missing_bytes();
+      const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that were received and discarded are in both
+      ctx_.warn("read_again", "the next run reads {}, {} of that again", format_size(left),
+                format_size(counted - std::min(counted, bytes())));
+    } catch (const Error&) {
+    }
   }
 
   staging::StagedMarker marker() const {
