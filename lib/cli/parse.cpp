@@ -128,6 +128,15 @@ class Binder {
     }
   }
 
+  /// "--name=" with nothing after it, such as an unset variable of a script: CLI11 would take the next argument.
+  void check_empty(std::span<const std::string> args) const {
+    for (const std::string& arg : args) {
+      const std::string name = arg.substr(0, arg.find('='));
+      if (name.size() + 1 == arg.size() && name.starts_with("--") && app_.get_option_no_throw(name) != nullptr)
+        reject(name, flags_.contains(name) ? "it takes no value" : "the value is missing");
+    }
+  }
+
   /// CLI11 refuses two things: a value for a flag, and the last argument if it is an option whose value is missing.
   [[noreturn]] void reject_mismatch(std::span<const std::string> args) const {
     for (const std::string& arg : args) {
@@ -135,7 +144,7 @@ class Binder {
       if (name.size() < arg.size() && flags_.contains(name)) reject(name, "it takes no value");
     }
     const std::string& last = args.back();
-    const std::string name = last.starts_with("--") ? last.substr(0, last.find('=')) : std::string{'-', last.back()};
+    const std::string name = last.starts_with("--") ? last : std::string{'-', last.back()};
     const CLI::Option* option = app_.get_option_no_throw(name);
     reject(option == nullptr ? name : option->get_name(), "the value is missing");
   }
@@ -295,6 +304,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
                       }));
   const std::vector<std::string> literal = take_literal_operands(args);
   binder.check_sizes(args);
+  binder.check_empty(args);
   const std::vector<std::string> given = args;
   std::reverse(args.begin(), args.end());  // as App::parse wants them
   try {

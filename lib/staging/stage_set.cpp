@@ -310,6 +310,7 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
 /// All files below the source, by their manifests if they have one.
 void StageSet::take_all(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop) {
   std::vector<io::ObjectInfo> objects = has_manifest() ? list_unlisted(source, stop) : source.list();
+  std::ranges::sort(objects, {}, &io::ObjectInfo::name);  // several sources list one after the other
   if (wanted.use_manifests) refuse_unfinished(source, objects, stop);
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (objects.empty() && !has_manifest()) {

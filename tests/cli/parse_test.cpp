@@ -131,6 +131,7 @@ TEST_CASE("of two operands it is the second that is missing when one is given") 
 
 TEST_CASE("a value or an operand that is missing is named") {
   CHECK(refused({"x", "--size"}) == "fake: error: --size: the value is missing");
+  CHECK(refused({"x", "--size=", "y"}) == "fake: error: --size: the value is missing");
   CHECK(refused({"x", "--size="}) == "fake: error: --size: the value is missing");
   CHECK(refused({"x", "--quiet=yes"}) == "fake: error: --quiet: it takes no value");
 }

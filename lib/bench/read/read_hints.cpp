@@ -62,14 +62,14 @@ void hint_at_copies(const ReadResult& result, Hints& hints) {
 }
 
 void hint_at_device(const ReadResult& result, Hints& hints) {
-  constexpr double kNoticeable = 0.1;
+  constexpr double kNoticeableShare = 0.1;
   constexpr double kLongWait = 10e-3;
   constexpr double kSmallRequest = 16 * 1024;
   if (!result.device) return;
   hint_at_copies(result, hints);
   const DeviceActivity& device = *result.device;
   const auto read = static_cast<double>(device.read_bytes);
-  if (read < kNoticeable * static_cast<double>(result.bytes)) return;  // its work was for others
+  if (read < kNoticeableShare * static_cast<double>(result.bytes)) return;  // its work was for others
   if (device.mean_wait > kLongWait) {
     hints.push_back(
         fmt::format("the device answered after {} on average, with {:.0f} requests waiting; above 10 ms it is "

@@ -188,9 +188,9 @@ std::string shard_names(const std::vector<std::string>& shards) {
 
 /// Samples that each worker keeps to shuffle them, so that large ones do not fill the memory.
 std::uint64_t shuffled_samples(double sample_bytes) {
-  constexpr double kMemory = 64 << 20;
+  constexpr double kMostBytes = 64 << 20;
   constexpr double kMost = 1000;
-  const double samples = std::clamp(kMemory / std::max(sample_bytes, 1.0), 10.0, kMost);
+  const double samples = std::clamp(kMostBytes / std::max(sample_bytes, 1.0), 10.0, kMost);
   const double unit = std::pow(10, std::floor(std::log10(samples)));
   return static_cast<std::uint64_t>(std::floor(samples / unit) * unit);
 }

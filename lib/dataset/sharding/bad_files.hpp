@@ -20,6 +20,7 @@
 /// may amend a plan: they may be corrected, deleted or left out, and only their shards are written again.
 namespace shardkit::dataset {
 
+/// In the order in which they count, if samples of a shard share a file.
 enum class BadState {
   open,       ///< its shard waits for it
   left_out,   ///< --on-bad skip left out its sample

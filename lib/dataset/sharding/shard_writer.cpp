@@ -175,11 +175,10 @@ class ShardWriter {
   const std::vector<BadFile>& bad() const { return bad_; }
 
  private:
-  /// Of a file that several samples have. What keeps it out counts more than that it was corrected.
+  /// Of a file that several samples have. The first state counts: a shard with an open file stays open.
   void keep_one_each() {
-    std::ranges::stable_sort(bad_, {}, [](const BadFile& file) {
-      return std::pair(std::string_view(file.path), file.state == BadState::corrected);
-    });
+    std::ranges::stable_sort(bad_, {},
+                             [](const BadFile& file) { return std::pair(std::string_view(file.path), file.state); });
     const auto repeated = std::ranges::unique(bad_, {}, &BadFile::path);
     bad_.erase(repeated.begin(), repeated.end());
   }

@@ -39,6 +39,27 @@ class Targets(StageTest):
         self.assertEqual((result["result"]["bytes_fetched"], result["result"]["lease_id"]), (0, None))
         self.assertEqual([warning["code"] for warning in result["warnings"]], ["not_leased"])
 
+    def test_sets_of_several_sources_are_checked_in_any_order(self):
+        def shardctl(*args):
+            self.assertEqual(run("shardctl", *args, cwd=self.folder).returncode, 0, args)
+
+        shardctl("synth", "photos", "--classes", 2, "--per-class", 10)
+        shardctl("convert", "photos", "b/below", "--samples", 5)
+        shardctl("convert", "photos", "a/other", "--samples", 5)
+        a, b = self.folder / "a", self.folder / "b"
+        for number, sources in enumerate([(a, b), (b, a)]):
+            result = self.stage_result(*sources, self.folder / f"copy-{number}")
+            self.assertEqual(result["verified"], "checksum", sources)
+        shard = sorted(a.glob("other/*.tar"))[1]
+        shard.chmod(0o644)
+        damaged = bytearray(shard.read_bytes())
+        damaged[5000] ^= 1
+        shard.write_bytes(damaged)
+        for number, sources in enumerate([(a, b), (b, a)]):
+            finished = self.stage(*sources, self.folder / f"damaged-{number}")
+            self.assertEqual(finished.returncode, 4, sources)
+            self.assertFalse((self.folder / f"damaged-{number}" / "other" / shard.name).exists())
+
     @unittest.skipUnless(os.geteuid() == 0, "SKIPPED: only root can be several users")
     def test_a_set_that_root_staged_is_complete_for_others(self):
         self.folder.chmod(0o755)

@@ -281,6 +281,17 @@ TEST_CASE("parts that find bad files are finished one by one and merged") {
   CHECK(f.content("out") == f.content("whole"));
 }
 
+TEST_CASE("a bad file that all samples share is one file, and --max-bad counts each sample") {
+  const Fixture f;
+  write_file(f.dir.path("mask.jpg"), kHtml);
+  for (int i = 0; i < 5; ++i) {  // samples are left out by several threads
+    ConvertOptions options = f.skipping("out" + std::to_string(i));
+    options.sharding.fields = {"mask.jpg=../mask.jpg"};
+    CHECK(contains(refusal(options, ErrorCode::corrupt), "but --max-bad allows only 10"));
+    CHECK(!fs::exists(options.target + "/manifest.json"));
+  }
+}
+
 TEST_CASE("--max-bad limits what is left out, and the message has the value that passes") {
   const Fixture f;
   for (int i = 20; i < 29; ++i) write_file(f.tree.path(0, static_cast<std::uint64_t>(i)), kHtml);
