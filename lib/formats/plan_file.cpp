@@ -289,30 +289,29 @@ std::string sample_key(const PlanHead& head, const PlannedSample& sample) {
   return image_key(name, path, sample.mark, longest);
 }
 
-std::string sample_line(const PlanHead& head, const PlannedSample& sample, bool states) {
-  std::string line = fmt::format("+\t{}\t{}\t", sample.class_index ? fmt::to_string(*sample.class_index) : "-",
-                                 static_cast<unsigned>(sample.mark));
-  append_escaped(line, sample.stem);
-  if (head.grouped) line += '\t' + to_hex(sample.group);
+void write_sample_line(const PlanHead& head, const PlannedSample& sample, SampleLine& line) {
+  line.text = fmt::format("+\t{}\t{}\t", sample.class_index ? fmt::to_string(*sample.class_index) : "-",
+                          static_cast<unsigned>(sample.mark));
+  append_escaped(line.text, sample.stem);
+  if (head.grouped) line.text += '\t' + to_hex(sample.group);
+  line.identity = line.text;
+  std::string column;
+  const auto add = [&](std::string_view mark, std::string_view text) {
+    column = mark;
+    append_escaped(column, text);
+    line.text += column;
+    line.identity += column;
+  };
   const auto add_file = [&](const PlannedFile& file) {
-    line += '\t';
-    append_escaped(line, file.extension);
-    line += ':';
-    if (states) {
-      append_state(line, file);
-    } else {
-      line += fmt::to_string(file.size);
-    }
-    if (file.path.empty()) return;
-    line += "\t=";
-    append_escaped(line, file.path);
+    add("\t", file.extension);
+    line.text += ':';
+    append_state(line.text, file);
+    line.identity += ':' + fmt::to_string(file.size);
+    if (!file.path.empty()) add("\t=", file.path);
   };
   add_file(sample.image);
   for (const PlannedFile& file : sample.sidecars) add_file(file);
-  if (sample.json.empty()) return line;
-  line += '\t';
-  append_escaped(line, sample.json);
-  return line;
+  if (!sample.json.empty()) add("\t", sample.json);
 }
 
 std::uint64_t sample_tar_bytes(const PlanHead& head, const PlannedSample& sample) {
@@ -385,7 +384,8 @@ void PlanWriter::begin_shard() {
 }
 
 void PlanWriter::add(const PlannedSample& sample) {
-  add_line(sample_line(head_, sample, true), sample_line(head_, sample, false), sample_tar_bytes(head_, sample));
+  write_sample_line(head_, sample, line_);
+  add_line(line_.text, line_.identity, sample_tar_bytes(head_, sample));
 }
 
 void PlanWriter::add(const MovedSample& sample) {

@@ -96,6 +96,14 @@ struct PlanShard {
 /// fail.
 std::string_view planned_value(std::string_view name, std::string_view value);
 
+/// The line of a sample in a plan, without its newline.
+struct SampleLine {
+  std::string text;
+  std::string identity;  ///< the part that the plan's hash covers: of each file's state only the size
+};
+/// Replaces both texts of `line`.
+void write_sample_line(const PlanHead& head, const PlannedSample& sample, SampleLine& line);
+
 /// Writes a plan. Call begin_shard() before the samples of each shard.
 class PlanWriter {
  public:
@@ -125,6 +133,7 @@ class PlanWriter {
   Hash128 head_checksum_;
   std::vector<PlanShard> shards_;
   std::uint64_t offset_ = 0;
+  SampleLine line_;
 };
 
 /// Reads a plan through a ByteSource that outlives it. The constructor compares head and table with their checksums, a
@@ -208,10 +217,6 @@ std::string image_path(const PlanHead& head, const PlannedSample& sample);
 
 /// The key of the sample.
 std::string sample_key(const PlanHead& head, const PlannedSample& sample);
-
-/// The line of the sample, without its newline. Without `states` only the size of each file: the part that the plan's
-/// hash covers.
-std::string sample_line(const PlanHead& head, const PlannedSample& sample, bool states);
 
 /// Size of the sample in its shard: image, side-cars, .json and label, each with header and padding.
 std::uint64_t sample_tar_bytes(const PlanHead& head, const PlannedSample& sample);

@@ -20,8 +20,12 @@ OpenGpus::OpenGpus(GpuUse use)
     return;
   }
   machine_.devices = gpu::lent(devices_);
+}
+
+const GpuMachine& OpenGpus::with_monitor() {
   monitor_ = gpu::find_gpu_monitor().monitor;
   machine_.monitor = monitor_.get();
+  return machine_;
 }
 
 void warn_of_lost_hardware(const gpu::JpegDecoderFacts& facts, Context& context) {

@@ -20,7 +20,7 @@ struct GpuMachine {
   std::vector<gpu::Device*> devices{};
   std::function<std::unique_ptr<gpu::DeviceJpegDecoder>(const gpu::Device&, unsigned threads)> open_jpegs{};
   std::function<std::unique_ptr<gpu::DirectStorage>(const gpu::Device&)> open_storage{};
-  const gpu::GpuMonitor* monitor = nullptr;  ///< of the driver, if available
+  const gpu::GpuMonitor* monitor = nullptr;  ///< of the driver, if opened and available
   std::string missing{};                     ///< why there are no devices
 };
 
@@ -36,6 +36,8 @@ class OpenGpus {
  public:
   explicit OpenGpus(GpuUse use);
   const GpuMachine& machine() const { return machine_; }
+  /// The same after opening the driver's monitor, which takes time that only verbs that measure copies need to spend.
+  const GpuMachine& with_monitor();
 
  private:
   std::vector<std::unique_ptr<gpu::Device>> devices_;

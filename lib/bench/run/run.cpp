@@ -354,7 +354,7 @@ void note_interruption(const RunOptions& options, RunResult& result) {
 RunResult run(const RunOptions& options, Context& context) {
   check_ranges(options);
   requirement_of(options);  // slips in the options come before the machine
-  return run(options, OpenGpus(GpuUse::if_available).machine(), context);
+  return run(options, OpenGpus(GpuUse::if_available).with_monitor(), context);
 }
 
 RunResult run(const RunOptions& options, const GpuMachine& gpus, Context& context) {

@@ -391,7 +391,7 @@ void measure_copies(const TransferPlan& plan, std::span<gpu::Device* const> devi
 TransferResult transfer(const TransferOptions& options, Context& context) {
   plan_transfer(options);  // a wrong option is reported before a missing device
   if (options.gds) check_transfer_file(*options.gds);
-  TransferResult result = transfer(options, OpenGpus(GpuUse::needed).machine(), context);
+  TransferResult result = transfer(options, OpenGpus(GpuUse::needed).with_monitor(), context);
   warn_of_neighbors(result.neighbors, context);
   return result;
 }

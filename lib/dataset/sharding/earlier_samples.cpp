@@ -135,8 +135,10 @@ bool EarlierSamples::is_still_bad(const catalog::ScannedClass& owner, const cata
 std::uint64_t EarlierSamples::state_of(formats::PlannedSample sample, std::optional<std::uint64_t> label) const {
   sample.class_index.reset();
   sample.mark = formats::KeyMark::none;
-  const std::string line = formats::sample_line({}, sample, identity_ == FileIdentity::mtime);
-  return xxh3_64(as_bytes(label ? fmt::format("{}\t{}", *label, line) : line));
+  formats::SampleLine line;
+  formats::write_sample_line({}, sample, line);
+  const std::string& state = identity_ == FileIdentity::mtime ? line.text : line.identity;
+  return xxh3_64(as_bytes(label ? fmt::format("{}\t{}", *label, state) : state));
 }
 
 const EarlierSamples::Entry* EarlierSamples::find(const std::string& path) const {

@@ -152,6 +152,9 @@ PlanDifference sample_difference(const formats::PlanReader& before, const format
 
 std::optional<PlanDifference> first_other_sample(const formats::PlanReader& before, const formats::PlanReader& now,
                                                  FileIdentity identity) {
+  const auto compared = identity == FileIdentity::mtime ? &formats::SampleLine::text : &formats::SampleLine::identity;
+  formats::SampleLine old_line;
+  formats::SampleLine new_line;
   formats::PlannedSample was;
   formats::PlannedSample is;
   for (std::size_t shard = 0; shard < std::min(before.shards().size(), now.shards().size()); ++shard) {
@@ -163,9 +166,9 @@ std::optional<PlanDifference> first_other_sample(const formats::PlanReader& befo
       if (had != has)
         return with_gone_files({fmt::format("shard {} has a different number of samples", shard)}, before, now);
       if (!had) break;
-      const bool with_states = identity == FileIdentity::mtime;
-      if (formats::sample_line(before.head(), was, with_states) != formats::sample_line(now.head(), is, with_states))
-        return sample_difference(before, was, now, is, identity);
+      formats::write_sample_line(before.head(), was, old_line);
+      formats::write_sample_line(now.head(), is, new_line);
+      if (old_line.*compared != new_line.*compared) return sample_difference(before, was, now, is, identity);
     }
   }
   return std::nullopt;
