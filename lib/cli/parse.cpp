@@ -128,22 +128,20 @@ class Binder {
     }
   }
 
-  /// "--name=" with nothing after it, such as an unset variable of a script: CLI11 would take the next argument.
-  void check_empty(std::span<const std::string> args) const {
+  /// A value for a flag, and "--name=" with nothing after it, such as an unset variable of a script: CLI11 would take
+  /// the next argument.
+  void check_assignments(std::span<const std::string> args) const {
     for (const std::string& arg : args) {
-      const std::string name = arg.substr(0, arg.find('='));
-      if (name.size() + 1 == arg.size() && name.starts_with("--") && app_.get_option_no_throw(name) != nullptr)
-        reject(name, flags_.contains(name) ? "it takes no value" : "the value is missing");
+      const std::size_t equals = arg.find('=');
+      if (!arg.starts_with("--") || equals == std::string::npos) continue;
+      const std::string name = arg.substr(0, equals);
+      if (flags_.contains(name)) reject(name, "it takes no value");
+      if (equals + 1 == arg.size() && app_.get_option_no_throw(name) != nullptr) reject(name, "the value is missing");
     }
   }
 
-  /// CLI11 refuses two things: a value for a flag, and the last argument if it is an option whose value is missing.
-  [[noreturn]] void reject_mismatch(std::span<const std::string> args) const {
-    for (const std::string& arg : args) {
-      const std::string name = arg.substr(0, arg.find('='));
-      if (name.size() < arg.size() && flags_.contains(name)) reject(name, "it takes no value");
-    }
-    const std::string& last = args.back();
+  /// After check_assignments(), CLI11 refuses one thing: the last argument if it is an option without its value.
+  [[noreturn]] void reject_last(const std::string& last) const {
     const std::string name = last.starts_with("--") ? last : std::string{'-', last.back()};
     const CLI::Option* option = app_.get_option_no_throw(name);
     reject(option == nullptr ? name : option->get_name(), "the value is missing");
@@ -304,8 +302,8 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
                       }));
   const std::vector<std::string> literal = take_literal_operands(args);
   binder.check_sizes(args);
-  binder.check_empty(args);
-  const std::vector<std::string> given = args;
+  binder.check_assignments(args);
+  const std::string last = args.empty() ? "" : args.back();
   std::reverse(args.begin(), args.end());  // as App::parse wants them
   try {
     app.parse(args);
@@ -314,7 +312,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
   } catch (const CLI::CallForAllHelp&) {
     return ParseOutcome::full_help;
   } catch (const CLI::ArgumentMismatch&) {
-    binder.reject_mismatch(given);
+    binder.reject_last(last);
   } catch (const CLI::Error& error) {
     throw usage_error("{}", error.what());
   }

@@ -122,9 +122,10 @@ struct Client {
   std::string_view mark;
   std::string_view name;
   FuseKind kind;
+  bool describes_itself = false;  ///< JuiceFS does, by files in the root of the mount and by its command line
 };
 constexpr std::array kClients{
-    Client{"juicefs", "JuiceFS", FuseKind::object_store},  // kJuiceFs
+    Client{"juicefs", "JuiceFS", FuseKind::object_store, true},
     Client{"alluxio", "Alluxio", FuseKind::cache},
     Client{"mountpoint-s3", "Mountpoint for S3", FuseKind::object_store},
     Client{"s3fs", "s3fs", FuseKind::object_store},
@@ -139,8 +140,6 @@ constexpr std::array kClients{
     Client{"dfuse", "DAOS", FuseKind::cluster},
     Client{"seaweedfs", "SeaweedFS", FuseKind::cluster},
 };
-
-constexpr const Client& kJuiceFs = kClients.front();
 
 const Client* find_client(const std::string& type, const std::string& source) {
   // If the type is only "fuse", the source has the name, such as mountpoint-s3.
@@ -354,7 +353,7 @@ FuseFacts read_fuse(const Mount& mount, const Probe& probe) {
   const Client* client = find_client(mount.type, mount.source);
   facts.client = client == nullptr ? mount.type : client->name;
   facts.kind = client == nullptr ? FuseKind::unknown : client->kind;
-  if (client != &kJuiceFs) return facts;
+  if (client == nullptr || !client->describes_itself) return facts;
   if (const auto config = probe.text(mount.point + "/.config")) add_configuration(*config, facts);
   add_command_line(mount, probe, facts);
   if (const auto statistics = probe.text(mount.point + "/.stats")) add_statistics(*statistics, facts);

@@ -16,6 +16,10 @@
 #include "system/program_output.hpp"
 
 namespace shardkit::bench {
+
+/// The program calibration.py, in the source that is made from it.
+extern const std::string_view kCalibration;
+
 namespace {
 
 constexpr std::size_t kCalibratedImages = 30;

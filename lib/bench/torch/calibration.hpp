@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "bench/torch/loader_data.hpp"
 #include "core/context.hpp"
@@ -28,9 +27,6 @@ struct Calibration {
 
   void describe(FieldList& v);
 };
-
-/// The program calibration.py.
-extern const std::string_view kCalibration;
 
 /// The interpreter for --python: the given one, or for "auto" the python3 in PATH.
 std::string python_of(const std::string& option);

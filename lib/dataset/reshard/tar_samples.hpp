@@ -12,18 +12,19 @@
 /// The samples of a tar by its headers, also of tars with hard links, unrelated files or a truncated end.
 namespace shardkit::dataset {
 
+struct ReshardOptions;
+
 /// True for names of files that an operating system put next to samples (".DS_Store", "__MACOSX/x"), for hidden and
 /// empty names: readers treat them differently.
 bool is_stray_name(std::string_view name);
 
-struct ReshardOptions;
-
+/// A tar to read. With --salvage in the options, a cut ends it, and tars that were put together are read to the end;
+/// the other options are for the commands that messages advise.
 struct TarReading {
-  const ReshardOptions&
-      options;                 ///< --salvage: a cut ends the tar, and tars that were put together are read to the end
-  std::string path;            ///< for messages
-  std::size_t input = 0;       ///< its number
-  std::string extension = {};  ///< of members without one; empty: they belong to no sample
+  const ReshardOptions& options;  ///< outlive the reading
+  std::string path;               ///< for messages
+  std::size_t input = 0;          ///< its number
+  std::string extension = {};     ///< of members without one; empty: they belong to no sample
 };
 
 /// Other content of a tar.
