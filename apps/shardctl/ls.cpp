@@ -24,9 +24,9 @@ std::string ls_line(const dataset::LsRow& row, bool details) {
 }
 
 /// ls() with its rows as lines on Context::output().
-dataset::LsResult ls_to_output(const dataset::LsOptions& options, Context& ctx) {
-  ByteSink* const output = ctx.output();
-  return dataset::ls(options, ctx, [&](const dataset::LsRow& row) {
+dataset::LsResult ls_to_output(const dataset::LsOptions& options, Context& context) {
+  ByteSink* const output = context.output();
+  return dataset::ls(options, context, [&](const dataset::LsRow& row) {
     if (output != nullptr) output->write(as_bytes(ls_line(row, options.long_)));
   });
 }

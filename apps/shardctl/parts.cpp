@@ -18,9 +18,9 @@ std::string part_line(const dataset::PartRow& row) {
 }
 
 /// parts() with its text on Context::output().
-dataset::PartsResult parts_to_output(const dataset::PartsOptions& options, Context& ctx) {
-  dataset::PartsResult result = dataset::parts(options, ctx);
-  ByteSink* const output = ctx.output();
+dataset::PartsResult parts_to_output(const dataset::PartsOptions& options, Context& context) {
+  dataset::PartsResult result = dataset::parts(options, context);
+  ByteSink* const output = context.output();
   if (output == nullptr) return result;
   if (!options.missing) {
     for (const dataset::PartRow& row : result.rows) output->write(as_bytes(part_line(row)));

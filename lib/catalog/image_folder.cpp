@@ -60,7 +60,7 @@ using FilesByFolder = std::map<std::string, std::vector<io::ObjectInfo>>;
 /// Collects a local class folder and those below it. Sizes and times are not looked at.
 class ClassWalker {
  public:
-  ClassWalker(std::string class_path, Context& ctx) : class_path_(std::move(class_path)), ctx_(ctx) {}
+  ClassWalker(std::string class_path, Context& context) : class_path_(std::move(class_path)), context_(context) {}
 
   /// `below`: also the folders in it.
   void walk(const std::string& relative, bool below = true) {
@@ -75,7 +75,7 @@ class ClassWalker {
       } else if (!below) {
         continue;
       } else if (is_system_folder(entry.name)) {
-        warn_of_system_folder(ctx_, io::join_path(path, entry.name), "would look for images in it");
+        warn_of_system_folder(context_, io::join_path(path, entry.name), "would look for images in it");
       } else {
         walk(io::join_path(relative, entry.name));
       }
@@ -107,7 +107,7 @@ class ClassWalker {
   }
 
   std::string class_path_;
-  Context& ctx_;
+  Context& context_;
   std::vector<FolderId> inside_;
   FilesByFolder files_;
 };
@@ -123,7 +123,7 @@ std::string system_part(const std::string& folder) {
 }
 
 /// The files of a class in a store, with sizes and versions.
-FilesByFolder list_stored_class(const SourceFolder& source, const std::string& name, Context& ctx) {
+FilesByFolder list_stored_class(const SourceFolder& source, const std::string& name, Context& context) {
   std::vector<io::ObjectInfo> objects = source.store->list(name);
   std::vector<std::string> names;
   for (const io::ObjectInfo& object : objects) names.push_back(object.name);
@@ -139,7 +139,7 @@ FilesByFolder list_stored_class(const SourceFolder& source, const std::string& n
       object.name.erase(0, file);
       files[folder].push_back(std::move(object));
     } else if (hidden.insert(skipped).second) {
-      warn_of_system_folder(ctx, source.path_of(io::join_path(name, skipped)), "would look for images in it");
+      warn_of_system_folder(context, source.path_of(io::join_path(name, skipped)), "would look for images in it");
     }
   }
   return files;
@@ -192,13 +192,13 @@ void add_known(const FileStates& known, const std::string& scan_folder, bool bel
 }
 
 /// Fills names, files and side-cars of one class, for a local one without sizes and times; returns the ignored files.
-IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const ScanOptions& options, Context& ctx) {
+IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const ScanOptions& options, Context& context) {
   FilesByFolder files;
   const bool below = source.store || !item.folder.empty();
   if (source.store) {
-    files = list_stored_class(source, item.folder, ctx);
+    files = list_stored_class(source, item.folder, context);
   } else {
-    ClassWalker walker(source.path_of(item.folder), ctx);
+    ClassWalker walker(source.path_of(item.folder), context);
     walker.walk("", below);
     files = walker.take();
   }
@@ -212,10 +212,10 @@ IgnoredFiles list_class(const SourceFolder& source, ScannedClass& item, const Sc
 }
 
 /// Lists the classes, several at once.
-void list_classes(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
+void list_classes(const SourceFolder& source, const ScanOptions& options, Context& context, ImageFolderScan& scan) {
   std::mutex mutex;
-  for_each_waiting(scan.classes.size(), options.cores, ctx, [&](std::size_t at) {
-    const IgnoredFiles ignored = list_class(source, scan.classes[at], options, ctx);
+  for_each_waiting(scan.classes.size(), options.cores, context, [&](std::size_t at) {
+    const IgnoredFiles ignored = list_class(source, scan.classes[at], options, context);
     const std::scoped_lock lock(mutex);
     scan.ignored.merge(ignored);
   });
@@ -236,14 +236,14 @@ std::string advice_for(const SourceFolder& source, const ImageFolderScan& scan) 
 }
 
 /// The folders of the scan: classes, or without labels those right in the source, and that itself for the files there.
-void add_classes(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
+void add_classes(const SourceFolder& source, const ScanOptions& options, Context& context, ImageFolderScan& scan) {
   scan.listed = options.unlabeled;
   if (options.unlabeled && source.store) {
     scan.classes.emplace_back();
     return;
   }
   IgnoredFiles in_source;
-  std::vector<std::string> folders = class_folders(source, "", ctx, options.unlabeled ? in_source : scan.ignored);
+  std::vector<std::string> folders = class_folders(source, "", context, options.unlabeled ? in_source : scan.ignored);
   if (folders.empty() && !options.unlabeled) {
     throw Error(ErrorCode::not_found, At{source.path}, "'{}' has no class folders: {}", source.path,
                 advice_for(source, scan));
@@ -308,17 +308,17 @@ constexpr std::int64_t kUnreadable = INT64_MIN;
 
 class MetadataReader {
  public:
-  MetadataReader(const SourceFolder& source, ImageFolderScan& scan, Context& ctx)
+  MetadataReader(const SourceFolder& source, ImageFolderScan& scan, Context& context)
       : source_(source),
         scan_(scan),
-        ctx_(ctx),
+        context_(context),
         root_(source.store ? io::File() : io::File::open_read(source.path, O_DIRECTORY)) {}
 
   void run(unsigned cores) {
     const std::vector<StatBatch> batches = batches_of(scan_.classes);
-    for_each_waiting(batches.size(), cores, ctx_, [&](std::size_t at) {
+    for_each_waiting(batches.size(), cores, context_, [&](std::size_t at) {
       read(batches[at]);
-      ctx_.progress().items += batches[at].end - batches[at].begin;
+      context_.progress().items += batches[at].end - batches[at].begin;
     });
   }
 
@@ -399,7 +399,7 @@ class MetadataReader {
 
   const SourceFolder& source_;
   ImageFolderScan& scan_;
-  Context& ctx_;
+  Context& context_;
   const io::File root_;  ///< of a local source
   std::mutex mutex_;
 };
@@ -519,23 +519,24 @@ bool is_image_name(std::string_view name) {
          formats::is_image_extension(formats::split_extension(name).extension);
 }
 
-ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx) {
+ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& context) {
   ImageFolderScan scan;
-  ctx.progress().start("scan");
-  add_classes(source, options, ctx, scan);
+  context.progress().start("scan");
+  add_classes(source, options, context, scan);
   scan.add_sidecar_fields(sidecar_suffixes(options));
-  list_classes(source, options, ctx, scan);
-  find_fields(source, options, ctx, scan);
+  list_classes(source, options, context, scan);
+  find_fields(source, options, context, scan);
   if (scan.listed) std::erase_if(scan.classes, [](const ScannedClass& item) { return item.files.empty(); });
   check_classes(scan, source, options);
-  if (!source.store) read_metadata(source, scan, options.cores, ctx);
+  if (!source.store) read_metadata(source, scan, options.cores, context);
   refuse_equal_members(source, options, scan);
   return scan;
 }
 
-void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work) {
+void for_each_waiting(std::size_t count, unsigned cores, Context& context,
+                      const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
-  sync::LatencyPool workers({cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)}, ctx.stop_token());
+  sync::LatencyPool workers({cores, 8, system::most_reads_in_flight(kDescriptorsPerRead)}, context.stop_token());
   workers.run([&](sync::WaitMeter& meter, const std::stop_token&) {
     const std::size_t mine = next.fetch_add(1);
     if (mine >= count) return false;
@@ -543,11 +544,11 @@ void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std
     work(mine);
     return true;
   });
-  ctx.throw_if_stopped();
+  context.throw_if_stopped();
 }
 
-void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx) {
-  MetadataReader(source, scan, ctx).run(cores);
+void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& context) {
+  MetadataReader(source, scan, context).run(cores);
   mark_large(source, scan);
   if (!scan.problems.empty() || scan.listed) drop_unreadable(scan);
 }

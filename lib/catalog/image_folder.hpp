@@ -107,7 +107,7 @@ struct ScanOptions {
 /// Error{corrupt} for an empty class unless allowed. Hidden and system folders are skipped with a warning, although
 /// torchvision would count them as classes. Files that macOS hides ("._name") are skipped too. In a store each class is
 /// one listing, with several in parallel. Also throws the errors of find_fields().
-ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& ctx);
+ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& context);
 
 /// The label of each class: from a list, else its position among those with a name; empty for images without one.
 std::vector<std::optional<std::uint64_t>> labels_by_position(const ImageFolderScan& scan);
@@ -124,11 +124,12 @@ void choose_keys(ImageFolderScan& scan);
 
 /// Calls `work` for each index below `count`, on as many threads as a slow source requires. Rethrows its first
 /// exception; throws Error{cancelled} on a stop.
-void for_each_waiting(std::size_t count, unsigned cores, Context& ctx, const std::function<void(std::size_t)>& work);
+void for_each_waiting(std::size_t count, unsigned cores, Context& context,
+                      const std::function<void(std::size_t)>& work);
 
 /// Reads size and time of every file of a scan, many in parallel. Files that cannot be read are removed and become
 /// problems, except for members that are only `maybe` there: those are just removed. Throws Error for a failing source.
-void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& ctx);
+void read_metadata(const SourceFolder& source, ImageFolderScan& scan, unsigned cores, Context& context);
 
 /// Removes images from a scan, with their other files.
 void drop_images(ImageFolderScan& scan, const std::function<bool(const ScannedClass&, const ScannedFile&)>& judge);

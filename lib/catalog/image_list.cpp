@@ -114,11 +114,11 @@ class ListLabels {
 /// Turns the rows of a list into classes of files, metadata left out.
 class ListReader {
  public:
-  ListReader(const SourceFolder& source, const ImageListOptions& options, const ScanOptions& scanning, Context& ctx)
+  ListReader(const SourceFolder& source, const ImageListOptions& options, const ScanOptions& scanning, Context& context)
       : source_(source),
         options_(options),
         scanning_(scanning),
-        ctx_(ctx),
+        context_(context),
         table_(options.file, options.path_column, source),
         labels_(options) {
     if (!options.label_column.empty()) table_.require_column(options.label_column, "--label-column");
@@ -132,8 +132,8 @@ class ListReader {
       if (rows_.empty()) note_columns(fields);
       const bool is_there = scanning_.is_primary(path) || complete(path, row.line);
       add(row, fields, is_there ? path : std::string());
-      ++ctx_.progress().items;
-      if (rows_.size() % 4096 == 0) ctx_.throw_if_stopped();
+      ++context_.progress().items;
+      if (rows_.size() % 4096 == 0) context_.throw_if_stopped();
     }
     if (rows_.empty() && scan_.problems.empty()) {
       throw Error(ErrorCode::not_found, At{options_.file}, "the list '{}' has no rows", options_.file);
@@ -261,7 +261,7 @@ class ListReader {
   const SourceFolder& source_;
   const ImageListOptions& options_;
   const ScanOptions& scanning_;
-  Context& ctx_;
+  Context& context_;
   ImageTable table_;
   ListLabels labels_;
   ImageFolderScan scan_{.listed = true, .classes = {}, .problems = {}};
@@ -288,15 +288,15 @@ void add_sidecars(ImageFolderScan& scan, const std::vector<std::string>& suffixe
 }  // namespace
 
 ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
-                          Context& ctx) {
-  ctx.progress().start("list");
-  ListReader reader(source, list, options, ctx);
+                          Context& context) {
+  context.progress().start("list");
+  ListReader reader(source, list, options, context);
   reader.read();
   ImageList result = reader.take();
   add_sidecars(result.scan, options.sidecars);
-  find_fields(source, options, ctx, result.scan);
-  ctx.progress().start("scan");
-  read_metadata(source, result.scan, options.cores, ctx);
+  find_fields(source, options, context, result.scan);
+  context.progress().start("scan");
+  read_metadata(source, result.scan, options.cores, context);
   refuse_equal_members(source, options, result.scan);
   return result;
 }

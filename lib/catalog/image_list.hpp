@@ -37,6 +37,6 @@ struct ImageList {
 /// like a number. Side-cars are only those of `scan.sidecars`, if they exist. Throws Error{usage} for missing columns,
 /// Error{not_found} for a list without images, and the errors of scan_image_folder() for a failing source.
 ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
-                          Context& ctx);
+                          Context& context);
 
 }  // namespace shardkit::catalog

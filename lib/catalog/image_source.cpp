@@ -35,8 +35,8 @@ bool is_system_folder(std::string_view name) {
   return name.starts_with('.') || std::ranges::find(made_by_systems, name) != made_by_systems.end();
 }
 
-void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision) {
-  ctx.warn("hidden_folder_skipped", "hidden or system folder '{}' skipped; torchvision {}", path, torchvision);
+void warn_of_system_folder(Context& context, const std::string& path, std::string_view torchvision) {
+  context.warn("hidden_folder_skipped", "hidden or system folder '{}' skipped; torchvision {}", path, torchvision);
 }
 
 namespace {
@@ -108,14 +108,14 @@ std::string stray_image(const SourceFolder& source, const std::vector<std::strin
 }
 
 void warn_of_absent_classes(const std::string& set, const std::vector<std::string>& here,
-                            const std::vector<std::string>& all, Context& ctx) {
+                            const std::vector<std::string>& all, Context& context) {
   std::vector<std::string> absent;
   std::ranges::set_difference(all, here, std::back_inserter(absent));
   if (absent.empty()) return;
-  ctx.warn("set_lacks_classes",
-           "'{}' lacks {} of the {} class folders, the first is '{}': labels are numbered over all sets, but "
-           "torchvision's ImageFolder would number the classes of this set separately",
-           set, absent.size(), all.size(), absent.front());
+  context.warn("set_lacks_classes",
+               "'{}' lacks {} of the {} class folders, the first is '{}': labels are numbered over all sets, but "
+               "torchvision's ImageFolder would number the classes of this set separately",
+               set, absent.size(), all.size(), absent.front());
 }
 
 }  // namespace
@@ -157,14 +157,14 @@ void uncount_ignored(IgnoredFiles& ignored, const std::string& path) {
   ignored.first.erase(path);
 }
 
-std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& context,
                                        IgnoredFiles& ignored) {
   std::vector<std::string> classes;
   for (ListedEntry& entry : entries_in(source, folder)) {
     if (entry.kind == EntryKind::file) {
       count_ignored(ignored, io::join_path(folder, entry.name));
     } else if (is_system_folder(entry.name)) {
-      warn_of_system_folder(ctx, source.path_of(io::join_path(folder, entry.name)),
+      warn_of_system_folder(context, source.path_of(io::join_path(folder, entry.name)),
                             "would count it and shift every label after it");
     } else {
       classes.push_back(std::move(entry.name));
@@ -205,7 +205,7 @@ SourceFolder SourceFolder::below(const std::string& folder) const {
   return {io::join_path(path, folder), false, inputs};
 }
 
-SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled) {
+SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled) {
   const std::vector<std::string> folders = class_folders(source, "");
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) || std::ranges::none_of(folders, is_train)) {
     return {};
@@ -228,11 +228,11 @@ SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool label
   if (std::ranges::none_of(sets.names, is_train) || !stray_image(source, sets.names).empty()) return {};
   for (const std::string& name : folders) {
     if (std::ranges::binary_search(sets.names, name)) continue;
-    ctx.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
-             source.path_of(name));
+    context.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
+                 source.path_of(name));
   }
   for (std::size_t i = 0; i < sets.names.size(); ++i) {
-    warn_of_absent_classes(source.path_of(sets.names[i]), classes[i], sets.classes, ctx);
+    warn_of_absent_classes(source.path_of(sets.names[i]), classes[i], sets.classes, context);
   }
   return sets;
 }
@@ -302,7 +302,7 @@ std::string advice_for_names(const SourceFolder& source, const std::vector<std::
 
 }  // namespace
 
-void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled) {
+void refuse_unclear_sets(const SourceFolder& source, Context& context, bool labeled) {
   std::vector<std::string> sets;
   std::vector<std::string> others;
   for (const std::string& name : class_folders(source, "")) (is_named_as_set(name) ? sets : others).push_back(name);
@@ -311,7 +311,7 @@ void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled)
       fmt::format("'{}' contains the {} {}", source.path, sets.size() == 1 ? "set" : "sets", fmt::join(sets, " and "));
   if (!others.empty()) text += fmt::format(", and also '{}'", others.front());
   if (!labeled)
-    return ctx.warn("sets_joined", text + ": all samples go into one set; to keep them apart, convert each");
+    return context.warn("sets_joined", text + ": all samples go into one set; to keep them apart, convert each");
   std::vector<std::string> with_classes;
   std::ranges::copy_if(sets, std::back_inserter(with_classes),
                        [&](const std::string& set) { return !class_folders(source, set).empty(); });

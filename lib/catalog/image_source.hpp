@@ -55,12 +55,12 @@ struct SetFolders {
 /// another one causes a warning, because torchvision would number its classes differently. Throws like
 /// scan_image_folder() for folders that cannot be listed. A set with class folders and images beside them makes none.
 /// Without `labeled`, sets need no class folders: images directly in them are enough.
-SetFolders find_set_folders(const SourceFolder& source, Context& ctx, bool labeled = true);
+SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled = true);
 
 /// Throws Error{usage} if a folder of the source is named as a set, such as "train", "Val2017" or "trainval", but
 /// find_set_folders() found no sets: as a class, all of a set would get one label. For sources without a class map,
 /// which lists the folders that are classes. Without `labeled` several such folders are a warning.
-void refuse_unclear_sets(const SourceFolder& source, Context& ctx, bool labeled);
+void refuse_unclear_sets(const SourceFolder& source, Context& context, bool labeled);
 
 enum class EntryKind { folder, file };
 
@@ -84,7 +84,7 @@ std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::st
 bool is_system_folder(std::string_view name);
 
 /// Warns of a system folder that is skipped; `torchvision` is what torchvision would do.
-void warn_of_system_folder(Context& ctx, const std::string& path, std::string_view torchvision);
+void warn_of_system_folder(Context& context, const std::string& path, std::string_view torchvision);
 
 /// Files that belong to no sample.
 struct IgnoredFiles {
@@ -103,7 +103,7 @@ inline constexpr std::string_view kAppleDouble = "._";
 
 /// The class folders directly in `folder` of a source, by name. Adds files there to `ignored`; warns of system folders.
 /// Throws the errors of listing, and Error{unsupported} for names in a store that cannot be files.
-std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& ctx,
+std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder, Context& context,
                                        IgnoredFiles& ignored);
 
 }  // namespace shardkit::catalog

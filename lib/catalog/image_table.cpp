@@ -119,14 +119,15 @@ void ImageTable::fail_changed(std::string_view path) const {
       file_, path);
 }
 
-RowIndex::RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx)
+RowIndex::RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source,
+                   Context& context)
     : table_(file, path_column, source) {
-  ctx.progress().start("rows");
+  context.progress().start("rows");
   formats::TableRow row;
   nlohmann::ordered_json fields;
   std::string path;
   while (table_.next(row, fields, path)) {
-    if (++ctx.progress().items % 4096 == 0) ctx.throw_if_stopped();
+    if (++context.progress().items % 4096 == 0) context.throw_if_stopped();
     positions_.push_back({xxh3_64(as_bytes(path)), row.offset, static_cast<std::uint32_t>(row.length),
                           static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
   }
@@ -168,12 +169,12 @@ nlohmann::ordered_json RowIndex::note(std::string_view path, const std::vector<R
 }
 
 void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source,
-                              Context& ctx) {
-  metadata_ = std::make_unique<RowIndex>(file, path_column, source, ctx);
+                              Context& context) {
+  metadata_ = std::make_unique<RowIndex>(file, path_column, source, context);
 }
 
-void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx) {
-  labels_ = std::make_unique<RowIndex>(list.file, list.path_column, source, ctx);
+void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& source, Context& context) {
+  labels_ = std::make_unique<RowIndex>(list.file, list.path_column, source, context);
   label_column_ = list.label_column;
 }
 

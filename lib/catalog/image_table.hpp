@@ -59,7 +59,7 @@ class ImageTable {
 class RowIndex {
  public:
   /// Reads the whole table. Throws the errors of ImageTable::next().
-  RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
+  RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& context);
 
   struct RowPosition {
     std::uint64_t path_hash = 0;  ///< XXH3-64
@@ -93,9 +93,10 @@ class RowIndex {
 class ImageNotes {
  public:
   /// Every image should have a row in the file. Throws like RowIndex.
-  void add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source, Context& ctx);
+  void add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source,
+                    Context& context);
   /// The list of the images, for its labels or rows.
-  void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& ctx);
+  void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& context);
 
   /// Call after adding the tables: checks whether images have several rows. Throws Error{usage} if both tables are
   /// given and one has.

@@ -41,13 +41,13 @@ void StoreAccess::describe(FieldList& v) {
   v.field({"anonymous", "send no credentials, for public buckets"}, anonymous);
 }
 
-net::StoreOptions StoreAccess::store_options(Context& ctx) const {
+net::StoreOptions StoreAccess::store_options(Context& context) const {
   net::StoreOptions options;
   options.s3 = *this;
   options.token = net::bearer_token(system::process_environment());
-  options.retry.on_retry = [&ctx](const net::RetryEvent& event) {
-    ctx.repeated({event.address, event.reason, event.failures, event.attempts, event.wait.count(),
-                  event.retry_after.value_or(system::Seconds(0)) > system::Seconds(0), 0});
+  options.retry.on_retry = [&context](const net::RetryEvent& event) {
+    context.repeated({event.address, event.reason, event.failures, event.attempts, event.wait.count(),
+                      event.retry_after.value_or(system::Seconds(0)) > system::Seconds(0), 0});
   };
   return options;
 }

@@ -25,8 +25,8 @@ struct StoreAccess : net::S3Options {
 
   void describe(FieldList& v);
 
-  /// Repeated requests are reported to `ctx`, which outlives the stores.
-  net::StoreOptions store_options(Context& ctx) const;
+  /// Repeated requests are reported to `context`, which outlives the stores.
+  net::StoreOptions store_options(Context& context) const;
 };
 
 /// An object of a source.
@@ -47,8 +47,8 @@ class Inputs {
  public:
   explicit Inputs(const net::StoreOptions& options = {}, std::stop_token stop = {})
       : stores_(options), stop_(std::move(stop)) {}
-  /// `ctx` outlives the inputs.
-  Inputs(const StoreAccess& access, Context& ctx) : Inputs(access.store_options(ctx), ctx.stop_token()) {}
+  /// `context` outlives the inputs.
+  Inputs(const StoreAccess& access, Context& context) : Inputs(access.store_options(context), context.stop_token()) {}
 
   /// Throws Error{not_found} if it does not exist, and the errors of refuse_special_file() and of the source.
   std::unique_ptr<ByteSource> open(const std::string& path);

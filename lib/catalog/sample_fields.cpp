@@ -25,14 +25,16 @@ constexpr std::size_t kLongestName = 24;
 /// The content of the folders in templates, each listed once.
 class FieldFolders {
  public:
-  FieldFolders(const SourceFolder& source, unsigned cores, Context& ctx) : source_(source), cores_(cores), ctx_(ctx) {}
+  FieldFolders(const SourceFolder& source, unsigned cores, Context& context)
+      : source_(source), cores_(cores), context_(context) {}
 
   void want(const std::string& folder) { folders_.try_emplace(folder); }
 
   void list() {
     std::vector<std::pair<const std::string, std::vector<io::ObjectInfo>>*> todo;
     for (auto& folder : folders_) todo.push_back(&folder);
-    for_each_waiting(todo.size(), cores_, ctx_, [&](std::size_t at) { todo[at]->second = files_in(todo[at]->first); });
+    for_each_waiting(todo.size(), cores_, context_,
+                     [&](std::size_t at) { todo[at]->second = files_in(todo[at]->first); });
   }
 
   /// By name. A file of a template without '*' is found by its name.
@@ -59,18 +61,18 @@ class FieldFolders {
 
   const SourceFolder& source_;
   const unsigned cores_;
-  Context& ctx_;
+  Context& context_;
   std::map<std::string, std::vector<io::ObjectInfo>> folders_;
 };
 
 /// Finds the files of all declared fields. Used once: construct, run().
 class FieldFinder {
  public:
-  FieldFinder(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan)
-      : source_(source), options_(options), ctx_(ctx), scan_(scan), folders_(source, options.cores, ctx) {}
+  FieldFinder(const SourceFolder& source, const ScanOptions& options, Context& context, ImageFolderScan& scan)
+      : source_(source), options_(options), context_(context), scan_(scan), folders_(source, options.cores, context) {}
 
   void run() {
-    ctx_.progress().start("fields", scan_.images());
+    context_.progress().start("fields", scan_.images());
     first_ = scan_.fields.size();
     for (const FieldTemplate& field : options_.fields) scan_.fields.push_back({field.name(), !field.optional()});
     for_each_pattern([&](const ScannedClass&, std::uint32_t, std::size_t, const FieldTemplate::FilePattern& pattern) {
@@ -79,7 +81,7 @@ class FieldFinder {
     folders_.list();
     drop_fields_of_others();
     if (shared_ > 0) {
-      ctx_.warn(
+      context_.warn(
           "field_shared",
           "a '*' of --field gives {} to a further sample, first '{}': make the template narrower if a file belongs "
           "to one sample only",
@@ -101,7 +103,7 @@ class FieldFinder {
           const auto pattern = options_.fields[field].pattern_for(path);
           if (pattern) use(owner, image, field, *pattern);
         }
-        if (image % 4096 == 0) ctx_.throw_if_stopped();
+        if (image % 4096 == 0) context_.throw_if_stopped();
       }
     }
   }
@@ -189,7 +191,7 @@ class FieldFinder {
 
   const SourceFolder& source_;
   const ScanOptions& options_;
-  Context& ctx_;
+  Context& context_;
   ImageFolderScan& scan_;
   FieldFolders folders_;
   std::size_t first_ = 0;             ///< of the declared fields in scan_.fields
@@ -335,8 +337,8 @@ std::string numbered_field(std::string_view name, std::uint32_t number) {
   return fmt::format("{}{}.{}", name.substr(0, last), number, name.substr(last));
 }
 
-void find_fields(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan) {
-  if (!options.fields.empty()) FieldFinder(source, options, ctx, scan).run();
+void find_fields(const SourceFolder& source, const ScanOptions& options, Context& context, ImageFolderScan& scan) {
+  if (!options.fields.empty()) FieldFinder(source, options, context, scan).run();
 }
 
 void refuse_equal_members(const SourceFolder& source, const ScanOptions& options, const ImageFolderScan& scan) {

@@ -67,7 +67,7 @@ struct ScanOptions;
 /// Finds the files of the fields in `options`, and adds them to the samples of `scan`, without sizes and times for
 /// local ones. A file that is a field of another sample does not start one. Throws Error{not_found} for a field without
 /// any file, Error{usage} for templates that leave a store's folder, and the errors of listing.
-void find_fields(const SourceFolder& source, const ScanOptions& options, Context& ctx, ImageFolderScan& scan);
+void find_fields(const SourceFolder& source, const ScanOptions& options, Context& context, ImageFolderScan& scan);
 
 /// Throws Error{usage} for a sample with two members of the same name. Only `options` can cause that.
 void refuse_equal_members(const SourceFolder& source, const ScanOptions& options, const ImageFolderScan& scan);

@@ -272,11 +272,11 @@ bool is_compressed_tar_name(std::string_view name) {
   return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
 }
 
-ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access,
+ShardSet resolve_shards(const std::vector<std::string>& operands, Context& context, const StoreAccess& access,
                         FolderTars tars) {
   if (operands.empty()) throw usage_error("no shards were given; use {}", kAccepted);
   ShardSet set;
-  set.inputs = std::make_shared<Inputs>(access, ctx);
+  set.inputs = std::make_shared<Inputs>(access, context);
   ShardFinder finder(tars, *set.inputs);
   for (const NamedInput& named : resolve_operands(operands, *set.inputs)) finder.add(named);
   set.shards = finder.take();
@@ -286,12 +286,12 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, 
   if (!set.folder.empty()) set.manifest = find_manifest(*set.inputs, set.folder);
   if (set.manifest) set.manifest_path = manifest;
   if (set.of_folder && !set.folder.empty() && !set.manifest && set.inputs->exists(manifest))
-    ctx.warn("foreign_manifest", "'{}' is not a shardkit manifest; the shards are read without it", manifest);
+    context.warn("foreign_manifest", "'{}' is not a shardkit manifest; the shards are read without it", manifest);
   if (const std::vector<std::string>& compressed = finder.compressed(); !compressed.empty()) {
-    ctx.warn("compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
-             compressed.front(),
-             compressed.size() == 1 ? std::string(" is") : fmt::format(" and {} more are", compressed.size() - 1),
-             remedy::in_text(remedy::reshard_unread(operands)));
+    context.warn("compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
+                 compressed.front(),
+                 compressed.size() == 1 ? std::string(" is") : fmt::format(" and {} more are", compressed.size() - 1),
+                 remedy::in_text(remedy::reshard_unread(operands)));
   }
   return set;
 }

@@ -57,7 +57,7 @@ bool is_compressed_tar_name(std::string_view name);
 /// Error{not_found} for a missing path or a folder without shards, Error{usage} for anything else, Error{unsupported}
 /// for a pipe or device in a folder and for a folder with only compressed tars, unless `tars` is `all`, and the errors
 /// of resolve_operands().
-ShardSet resolve_shards(const std::vector<std::string>& operands, Context& ctx, const StoreAccess& access = {},
+ShardSet resolve_shards(const std::vector<std::string>& operands, Context& context, const StoreAccess& access = {},
                         FolderTars tars = FolderTars::plain);
 
 /// Names of the tars directly in a local folder, including compressed ones, sorted, without folders and hidden ones.

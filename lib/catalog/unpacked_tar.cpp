@@ -86,7 +86,7 @@ UnpackedStream::ReadPacked reads_all(ByteSource& source) {
 }  // namespace
 
 UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& path, const std::string& folder,
-                         io::FileSystem& files, Context& ctx, bool salvage)
+                         io::FileSystem& files, Context& context, bool salvage)
     : file_(files, io::join_path(folder, "unpacked")) {
   Watcher watcher(path, source->size(), folder, salvage);
   watcher.require_space(source->size(), 0);
@@ -103,14 +103,14 @@ UnpackedTar::UnpackedTar(std::unique_ptr<ByteSource> source, const std::string& 
   };
   std::uint64_t checked = 0;
   while (bytes_ < watcher.members_end() + kMostPadding) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     const Bytes bytes = next();
     if (bytes.empty()) break;
     feed.feed(bytes);
     file_.write(bytes);
     bytes_ += bytes.size();
     if (bytes_ - checked >= kCheckEvery) watcher.require_space(0, checked = bytes_);
-    ctx.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
+    context.progress().bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
   }
   if (watcher.members_end() == 0 && bytes_ >= kMostPadding) {
     throw Error(ErrorCode::corrupt, At{path, 0}, "'{}' unpacks to zeros ({} checked), so it is not a tar", path,

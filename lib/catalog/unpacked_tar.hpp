@@ -28,7 +28,7 @@ class UnpackedTar {
   /// With `salvage`, unpacks tars that were put together, and keeps everything before the place where the compressed
   /// data or the tar in it is damaged or cut, unless that is its start.
   UnpackedTar(std::unique_ptr<ByteSource> packed, const std::string& path, const std::string& folder,
-              io::FileSystem& files, Context& ctx, bool salvage = false);
+              io::FileSystem& files, Context& context, bool salvage = false);
 
   /// Path of the unpacked tar.
   const std::string& path() const { return file_.temp_path(); }

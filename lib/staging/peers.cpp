@@ -9,8 +9,8 @@
 
 namespace shardkit::staging {
 
-Peers::Peers(std::vector<std::unique_ptr<io::ObjectSource>> peers, Context& ctx)
-    : ctx_(ctx), seed_(std::random_device{}()) {
+Peers::Peers(std::vector<std::unique_ptr<io::ObjectSource>> peers, Context& context)
+    : context_(context), seed_(std::random_device{}()) {
   for (auto& peer : peers) peers_.push_back(std::make_unique<Peer>(std::move(peer)));
 }
 
@@ -77,14 +77,14 @@ void Peers::note(Peer& peer, const std::string& name, ByteRange range) {
 
 void Peers::drop(Peer& peer, const std::string& reason) {
   if (peer.is_dropped.exchange(true)) return;
-  ctx_.warn("peer_dropped", "--peer {} is no longer used: {}", peer.source->location(), reason);
+  context_.warn("peer_dropped", "--peer {} is no longer used: {}", peer.source->location(), reason);
 }
 
 void Peers::warn_of_useless() const {
   for (const auto& peer : peers_) {
     if (peer->is_dropped || !peer->was_asked || peer->was_useful) continue;
-    ctx_.warn("peer_useless", "--peer {} has none of the files: give the address of the folder with manifest.json",
-              peer->source->location());
+    context_.warn("peer_useless", "--peer {} has none of the files: give the address of the folder with manifest.json",
+                  peer->source->location());
   }
 }
 

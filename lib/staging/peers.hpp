@@ -23,8 +23,8 @@ namespace shardkit::staging {
 /// warning. What peers do not deliver comes from the source, from the byte at which they stopped. Thread-safe.
 class Peers {
  public:
-  /// Without any, everything comes from the source. `ctx` outlives this object.
-  Peers(std::vector<std::unique_ptr<io::ObjectSource>> peers, Context& ctx);
+  /// Without any, everything comes from the source. `context` outlives this object.
+  Peers(std::vector<std::unique_ptr<io::ObjectSource>> peers, Context& context);
 
   /// Like ObjectSource::fetch() of `source`.
   io::Fetched fetch(io::ObjectSource& source, const StageFile& file, ByteRange range, const BodyWriter& write,
@@ -54,7 +54,7 @@ class Peers {
   void drop(Peer& peer, const std::string& reason);
 
   std::vector<std::unique_ptr<Peer>> peers_;
-  Context& ctx_;
+  Context& context_;
   const std::uint64_t seed_;  ///< of this process, so that nodes do not all ask the same peer first
   std::atomic<std::uint64_t> bytes_ = 0;
   std::mutex mutex_;

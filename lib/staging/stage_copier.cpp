@@ -65,17 +65,17 @@ constexpr int kEnough = 8;  // one slow response means nothing
 }  // namespace
 
 StageCopier::StageCopier(io::FileSystem& files, io::ObjectSource& source, Peers& peers, StageTarget& target,
-                         CopyLimits limits, Context& ctx)
+                         CopyLimits limits, Context& context)
     : files_(files),
       source_(source),
       peers_(peers),
       target_(target),
       limits_(std::move(limits)),
-      ctx_(ctx),
-      gate_(ctx.stop_token()),
+      context_(context),
+      gate_(context.stop_token()),
       small_files_(std::min<std::size_t>(256, system::usable_descriptors() / 4),
                    [this](const std::vector<CopiedFile>& batch) { commit(batch); }),
-      workers_(limits_.start, limits_.maximum, ctx.stop_token()),
+      workers_(limits_.start, limits_.maximum, context.stop_token()),
       climber_(limits_.start, limits_.maximum),
       range_size_(limits_.range_bytes) {}
 
@@ -92,7 +92,7 @@ CopyResult StageCopier::copy_all(const std::vector<StageFile>& wanted) {
     keep_unfinished();
     throw;
   }
-  ctx_.throw_if_stopped();
+  context_.throw_if_stopped();
   small_files_.flush();
   result_.bytes_fetched = fetched_;
   return std::move(result_);
@@ -111,7 +111,7 @@ sync::WorkerPool::Step StageCopier::worker() {
 
 CopyQueue::Opened StageCopier::open(const StageFile& file) {
   using As = CopyQueue::Opened::As;
-  if (target_.is_in_place(file, ctx_.stop_token())) {
+  if (target_.is_in_place(file, context_.stop_token())) {
     count_present(file);
     return {As::in_place, {}};
   }
@@ -122,14 +122,14 @@ CopyQueue::Opened StageCopier::open(const StageFile& file) {
     return {As::elsewhere, {}};
   }
   target_.journal().refresh();
-  if (target_.is_in_place(file, ctx_.stop_token())) {  // another has finished it just now
+  if (target_.is_in_place(file, context_.stop_token())) {  // another has finished it just now
     files_.remove(partial);
     count_present(file);
     return {As::in_place, {}};
   }
   auto copy = std::make_shared<FileCopy>(file, std::move(out), PartLog(files_, target_.part_log_path(file.object.name)),
                                          limits_.steps, gate_);
-  ctx_.progress().bytes += copy->resumed_bytes() - forget_elsewhere(file);
+  context_.progress().bytes += copy->resumed_bytes() - forget_elsewhere(file);
   return {As::copy, std::move(copy)};
 }
 
@@ -137,8 +137,8 @@ void StageCopier::count_present(const StageFile& file) {
   const auto staged = target_.journal().find(file.object.name);
   const bool is_new = staged && !staged->found && !journal_before_.contains(file.object.name);
   left_ -= std::min<std::uint64_t>(left_, file.object.size);
-  ctx_.progress().bytes += file.object.size - forget_elsewhere(file);
-  ++ctx_.progress().items;
+  context_.progress().bytes += file.object.size - forget_elsewhere(file);
+  ++context_.progress().items;
   const std::scoped_lock lock(mutex_);
   result_.bytes_reused += file.object.size;
   ++(is_new ? result_.files_by_others : result_.files_reused);
@@ -148,7 +148,7 @@ void StageCopier::count_present(const StageFile& file) {
 void StageCopier::show_progress_elsewhere(const StageFile& file) {
   const std::uint64_t there = target_.partial_bytes(file);
   const std::scoped_lock lock(mutex_);
-  ctx_.progress().bytes += there - std::exchange(elsewhere_[file.object.name], there);
+  context_.progress().bytes += there - std::exchange(elsewhere_[file.object.name], there);
 }
 
 /// The progress counted for a file that others were copying.
@@ -230,14 +230,14 @@ void StageCopier::came(std::uint64_t bytes, const std::stop_token& stop) {
   }
   fetched_ += bytes;
   left_ -= std::min<std::uint64_t>(left_, bytes);
-  ctx_.progress().bytes += bytes;
+  context_.progress().bytes += bytes;
   climber_.moved(bytes, workers_);
 }
 
 /// Bytes that are fetched again do not count as copied.
 void StageCopier::forget_progress(const FileCopy& copy) {
   const std::uint64_t bytes = copy.stored_bytes();
-  ctx_.progress().bytes -= bytes;
+  context_.progress().bytes -= bytes;
   left_ += bytes;
 }
 
@@ -255,7 +255,7 @@ bool StageCopier::leave_out(FileCopy& copy, const Error& error) {
   if (unreachable_ >= kMostUnreachable) return false;
   copy.mark_outdated();
   if (!result_.failures.try_emplace(copy.file().object.name, error).second) return true;
-  ctx_.warn("file_failed", error.what());
+  context_.warn("file_failed", error.what());
   return true;
 }
 
@@ -299,7 +299,7 @@ void StageCopier::finish(const std::shared_ptr<FileCopy>& copy, const std::stop_
   if (!wrong) wrong = copy->fault_by_store();
   if (wrong) return start_over(copy, corrupt_error(path, *wrong, copy->differs_from_first_read(*hash)));
   const unsigned parts = copy->parts_refetched();
-  if (parts > 0) ctx_.repeated({path, format_count(parts, "part") + " had wrong bytes", 1, 2, 0, false, 0});
+  if (parts > 0) context_.repeated({path, format_count(parts, "part") + " had wrong bytes", 1, 2, 0, false, 0});
   {
     const std::scoped_lock lock(mutex_);
     result_.refetched += parts;
@@ -311,7 +311,7 @@ void StageCopier::finish(const std::shared_ptr<FileCopy>& copy, const std::stop_
     gate_.sync([&] { copy->sync(); });
     target_.publish({{copy, *hash}});
   }
-  ++ctx_.progress().items;
+  ++context_.progress().items;
   queue_->finished(copy);
 }
 
@@ -330,7 +330,7 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
   io::ObjectInfo now = find_again(source_, *copy);
   if (copy->outdated() && !file.hash && io::is_version_random(source_, now)) now.version.clear();
   const char* why = copy->outdated() ? "it changed while being copied" : "it has wrong bytes";
-  ctx_.repeated({source_.address_of(file.object.name), why, 1, 2, 0, false, 0});
+  context_.repeated({source_.address_of(file.object.name), why, 1, 2, 0, false, 0});
   {
     const std::scoped_lock lock(mutex_);
     ++result_.refetched;
@@ -345,7 +345,7 @@ void StageCopier::start_over(const std::shared_ptr<FileCopy>& copy, const Error&
 void StageCopier::commit(const std::vector<CopiedFile>& batch) {
   constexpr unsigned kSyncsAtOnce = 8;  // which file systems do together
   gate_.sync([&] {
-    sync::for_each_index(batch.size(), kSyncsAtOnce, ctx_.stop_token(),
+    sync::for_each_index(batch.size(), kSyncsAtOnce, context_.stop_token(),
                          [&](std::size_t at, std::size_t) { batch[at].copy->sync(); });
   });
   target_.publish(batch);
@@ -354,7 +354,7 @@ void StageCopier::commit(const std::vector<CopiedFile>& batch) {
 /// Data received before a failure is kept if possible; the user sees only the failure. After a stop there is no time.
 void StageCopier::keep_unfinished() noexcept {
   try {
-    if (ctx_.stop_token().stop_requested()) return;
+    if (context_.stop_token().stop_requested()) return;
     small_files_.flush();
     for (const auto& copy : queue_->unfinished()) copy->save();
   } catch (...) {

@@ -179,7 +179,7 @@ class StageCopier {
  public:
   /// Referenced objects outlive the copier; `target` is joined.
   StageCopier(io::FileSystem& files, io::ObjectSource& source, Peers& peers, StageTarget& target, CopyLimits limits,
-              Context& ctx);
+              Context& context);
 
   /// Ensures that the target contains all of `wanted`: keeps existing files, continues earlier copies, waits for other
   /// processes, else copies. Files with wrong bytes, or that changed, are fetched a second time before an error is
@@ -212,7 +212,7 @@ class StageCopier {
   Peers& peers_;
   StageTarget& target_;
   const CopyLimits limits_;
-  Context& ctx_;
+  Context& context_;
   DiskGate gate_;
   SmallFiles small_files_;
   std::unique_ptr<CopyQueue> queue_;

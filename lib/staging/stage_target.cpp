@@ -366,15 +366,15 @@ void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker mark
   io::publish(files_, path_of(kStagedMarkerPath), as_bytes(write_staged_marker(marker)));
 }
 
-void StageTarget::warn_of_strangers(Context& ctx) {
+void StageTarget::warn_of_strangers(Context& context) {
   journal_->refresh();
   const StageJournal::State state = journal_->state();
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
     if (!name.ends_with(".tar") || name.starts_with('.') || entry.is_directory() || state.files.contains(name))
       continue;
-    ctx.warn("extra_shard", "'{}' does not belong to the set, but readers of *.tar will read it",
-             entry.path().string());
+    context.warn("extra_shard", "'{}' does not belong to the set, but readers of *.tar will read it",
+                 entry.path().string());
   }
 }
 

@@ -94,7 +94,7 @@ class StageTarget {
               const std::vector<std::string>& whole);
 
   /// Warns of shards in the folder that no stage brought: a loader that opens *.tar would read them as well.
-  void warn_of_strangers(Context& ctx);
+  void warn_of_strangers(Context& context);
 
   std::string path_of(const std::string& name) const;
   /// Path of a file before it gets its name, and of its part log.

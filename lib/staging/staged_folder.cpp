@@ -216,16 +216,16 @@ void refuse_what_is_no_folder(const std::string& folder) {
 
 }  // namespace
 
-void require_local_folder(const std::string& folder, Context& ctx, bool evicts) {
+void require_local_folder(const std::string& folder, Context& context, bool evicts) {
   refuse_what_is_no_folder(folder);
   const system::StorageFacts facts = system::storage_of(fs::canonical(system::nearest_folder(folder)));
   const bool is_fuse = facts.storage_class == system::StorageClass::fuse &&
                        system::fuse_kind(facts.file_system, facts.source) != system::FuseKind::unknown;
   if (is_fuse && !evicts) {
-    return ctx.warn("network_target",
-                    "'{}' is on a network file system ({}), whose locks do not reach other machines: use "
-                    "it from one machine at a time, or choose a folder on a disk of this machine",
-                    folder, facts.file_system);
+    return context.warn("network_target",
+                        "'{}' is on a network file system ({}), whose locks do not reach other machines: use "
+                        "it from one machine at a time, or choose a folder on a disk of this machine",
+                        folder, facts.file_system);
   }
   if (!is_fuse && facts.storage_class != system::StorageClass::network) return;
   throw Error(ErrorCode::unsupported, At{folder},

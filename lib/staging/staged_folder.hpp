@@ -69,6 +69,6 @@ void mark_used(const std::string& folder);
 /// Throws Error{unsupported} if `folder`, or the existing part of its path, is on a network file system: file locks and
 /// memory maps are not reliable there, and a copy there is not faster. FUSE keeps locks of its network file systems on
 /// this machine, so without `evicts`, which needs those of all machines, such a one is only a warning.
-void require_local_folder(const std::string& folder, Context& ctx, bool evicts = false);
+void require_local_folder(const std::string& folder, Context& context, bool evicts = false);
 
 }  // namespace shardkit::staging

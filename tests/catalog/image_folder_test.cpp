@@ -18,8 +18,8 @@ namespace {
 
 using Kinds = decltype(IgnoredFiles::kinds);
 
-ImageFolderScan scan(const TempDir& dir, Context& ctx, bool allow_empty = false) {
-  ImageFolderScan result = scan_image_folder(dir.path("src"), {allow_empty, 2}, ctx);
+ImageFolderScan scan(const TempDir& dir, Context& context, bool allow_empty = false) {
+  ImageFolderScan result = scan_image_folder(dir.path("src"), {allow_empty, 2}, context);
   choose_keys(result);
   return result;
 }
@@ -31,9 +31,9 @@ std::vector<std::string> names(const ScannedClass& item) {
 }
 
 Error scan_failure(const TempDir& dir, bool allow_empty = false) {
-  Context ctx;
+  Context context;
   try {
-    scan(dir, ctx, allow_empty);
+    scan(dir, context, allow_empty);
   } catch (const Error& error) {
     return error;
   }
@@ -48,8 +48,8 @@ TEST_CASE("classes and files are sorted bytewise, folders below a class after it
   for (const char* name : {"b/2.jpg", "b/10.jpg", "b/sub/1.jpg", "b/a/9.jpg", "B/x.png", "a-1/x.jpg", "a/x.JPEG"}) {
     write_file(dir.path("src/" + std::string(name)), "x");
   }
-  Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
+  Context context;
+  const ImageFolderScan result = scan(dir, context);
   std::vector<std::string> classes;
   for (const ScannedClass& item : result.classes) classes.push_back(item.name);
   CHECK(classes == std::vector<std::string>{"B", "a", "a-1", "b"});
@@ -65,8 +65,8 @@ TEST_CASE("image extensions are torchvision's, in any case; other files are coun
   for (const char* name : {"x.gif", "jpg", "readme", "y.jpg.txt", "z.json"})
     write_file(dir.path("src/c/" + std::string(name)), "x");
   write_file(dir.path("src/top.jpg"), "x");
-  Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
+  Context context;
+  const ImageFolderScan result = scan(dir, context);
   CHECK(result.images() == 9);
   CHECK(result.ignored.kinds == Kinds{{".gif", 1}, {".jpg", 1}, {".json", 1}, {".txt", 1}, {"without extension", 2}});
 }
@@ -76,8 +76,8 @@ TEST_CASE("side-cars ride with the image whose stem they share") {
   for (const char* name : {"a.jpg", "a.json", "a.txt", "ab.jpg", "a.b.jpg", "a.b.json", "lonely.json"}) {
     write_file(dir.path("src/c/" + std::string(name)), "x");
   }
-  Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
+  Context context;
+  const ImageFolderScan result = scan(dir, context);
   const ScannedClass& item = result.classes[0];
   std::set<std::pair<std::string, std::string>> pairs;
   for (const ScannedMember& sidecar : item.members) {
@@ -94,11 +94,11 @@ TEST_CASE("what macOS, notebooks and disk stations leave behind is neither a cla
                            "@eaDir/x.jpg", "lost+found/x.jpg", ".ipynb_checkpoints/x.jpg", ".DS_Store"}) {
     write_file(dir.path("src/" + std::string(name)), "x");
   }
-  Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
+  Context context;
+  const ImageFolderScan result = scan(dir, context);
   REQUIRE(result.classes.size() == 1);
   CHECK(names(result.classes[0]) == std::vector<std::string>{"1.jpg"});
-  CHECK(ctx.warnings().size() == 6);
+  CHECK(context.warnings().size() == 6);
   CHECK(result.ignored.kinds == Kinds{{"hidden", 2}});
 }
 
@@ -107,10 +107,10 @@ TEST_CASE("hidden folders are skipped and said so") {
   for (const char* name : {"c/a.jpg", ".cache/a.jpg", "c/.ipynb_checkpoints/a.jpg"}) {
     write_file(dir.path("src/" + std::string(name)), "x");
   }
-  Context ctx;
-  CHECK(scan(dir, ctx).images() == 1);
-  CHECK(ctx.warnings().size() == 2);
-  CHECK(ctx.warnings()[0].code == "hidden_folder_skipped");
+  Context context;
+  CHECK(scan(dir, context).images() == 1);
+  CHECK(context.warnings().size() == 2);
+  CHECK(context.warnings()[0].code == "hidden_folder_skipped");
 }
 
 TEST_CASE("links to files and folders are followed") {
@@ -119,8 +119,8 @@ TEST_CASE("links to files and folders are followed") {
   write_file(dir.path("src/c/own.jpg"), "x");
   fs::create_symlink(dir.path("store/a.jpg"), dir.path("src/c/link.jpg"));
   fs::create_directory_symlink(dir.path("store"), dir.path("src/d"));
-  Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
+  Context context;
+  const ImageFolderScan result = scan(dir, context);
   CHECK(result.images() == 3);
   CHECK(result.classes[0].files[0].size == 5);
 }
@@ -153,8 +153,8 @@ TEST_CASE("a broken link and a pipe are problems of one file, not of the scan") 
   fs::create_symlink("nowhere", dir.path("src/c/broken.jpg"));
   fs::create_symlink("self.jpg", dir.path("src/c/self.jpg"));
   REQUIRE(::mkfifo(dir.path("src/c/pipe.jpg").c_str(), 0600) == 0);
-  Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
+  Context context;
+  const ImageFolderScan result = scan(dir, context);
   CHECK(result.images() == 1);
   REQUIRE(result.problems.size() == 3);
   CHECK(result.problems[0].path == "c/broken.jpg");
@@ -170,8 +170,8 @@ TEST_CASE("side-cars stay with their image when files before it drop out") {
   write_file(dir.path("src/c/a.json"), "x");
   write_file(dir.path("src/c/b.jpg"), "x");
   write_file(dir.path("src/c/b.json"), "xyz");
-  Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
+  Context context;
+  const ImageFolderScan result = scan(dir, context);
   REQUIRE(result.classes[0].members.size() == 1);
   CHECK(result.classes[0].members[0].image == 0);
   CHECK(result.classes[0].members[0].file.size == 3);
@@ -192,8 +192,8 @@ TEST_CASE("an empty class is an error unless it is allowed; it keeps its label t
   write_file(dir.path("src/b/a.jpg"), "x");
   fs::create_directories(dir.path("src/a"));
   CHECK(scan_failure(dir).path() == dir.path("src/a"));
-  Context ctx;
-  CHECK(scan(dir, ctx, true).classes.size() == 2);
+  Context context;
+  CHECK(scan(dir, context, true).classes.size() == 2);
 }
 
 namespace {
@@ -202,8 +202,8 @@ namespace {
 std::vector<std::string> keys_of(const std::vector<std::string>& files) {
   const TempDir dir;
   for (const std::string& name : files) write_file(dir.path("src/" + name), "x");
-  Context ctx;
-  ImageFolderScan result = scan_image_folder(dir.path("src"), {false, 2}, ctx);
+  Context context;
+  ImageFolderScan result = scan_image_folder(dir.path("src"), {false, 2}, context);
   choose_keys(result);
   std::vector<std::string> keys;
   for (const ScannedClass& owner : result.classes) {
@@ -235,10 +235,10 @@ TEST_CASE("odd names are kept byte for byte") {
   const std::vector<std::string> odd = {
       "a b.jpg", "new\nline.jpg", "\xc3\xa4.jpg", "\xff.jpg", std::string(250, 'n') + ".jpg", "a.b.c.jpg", ".jpg"};
   for (const std::string& name : odd) write_file(dir.path("src/c/" + name), "x");
-  Context ctx;
+  Context context;
   std::vector<std::string> expected = odd;
   std::ranges::sort(expected);
-  CHECK(names(scan(dir, ctx).classes[0]) == expected);
+  CHECK(names(scan(dir, context).classes[0]) == expected);
 }
 
 TEST_CASE("many classes and files are found with many requests in flight") {
@@ -247,8 +247,8 @@ TEST_CASE("many classes and files are found with many requests in flight") {
     for (int i = 0; i < 70; ++i)
       write_file(dir.path("src/" + std::to_string(c) + "/" + std::to_string(i) + ".jpg"), "xy");
   }
-  Context ctx;
-  const ImageFolderScan result = scan(dir, ctx);
+  Context context;
+  const ImageFolderScan result = scan(dir, context);
   CHECK(result.images() == 3500);
   CHECK(std::ranges::all_of(result.classes, [](const ScannedClass& item) {
     return item.files.size() == 70 && std::ranges::all_of(item.files, [](const ScannedFile& f) { return f.size == 2; });
@@ -260,6 +260,6 @@ TEST_CASE("a stop ends the scan") {
   write_file(dir.path("src/c/a.jpg"), "x");
   std::stop_source stop;
   stop.request_stop();
-  Context ctx(stop.get_token());
-  CHECK_THROWS_AS(scan(dir, ctx), Error);
+  Context context(stop.get_token());
+  CHECK_THROWS_AS(scan(dir, context), Error);
 }

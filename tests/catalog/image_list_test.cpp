@@ -17,7 +17,7 @@ namespace {
 /// A folder of images and a list of them.
 struct Listed {
   TempDir dir;
-  Context ctx;
+  Context context;
   ImageListOptions options;
   ScanOptions scan;
 
@@ -30,7 +30,7 @@ struct Listed {
     write_file(options.file, text);
   }
 
-  ImageList read() { return scan_image_list(dir.path("src"), options, scan, ctx); }
+  ImageList read() { return scan_image_list(dir.path("src"), options, scan, context); }
   /// "label(number):path ..." in the scan's order.
   std::string images() {
     std::string text;

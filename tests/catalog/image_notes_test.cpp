@@ -16,20 +16,20 @@ namespace {
 struct Tables {
   TempDir dir;
   ImageNotes notes;
-  Context ctx;
+  Context context;
 
   std::string write(const char* name, const std::string& text) {
     write_file(dir.path(name), text);
     return dir.path(name);
   }
   void metadata(const char* name, const std::string& text) {
-    notes.add_metadata(write(name, text), "path", dir.path("src"), ctx);
+    notes.add_metadata(write(name, text), "path", dir.path("src"), context);
   }
   void labels(const char* name, const std::string& text) {
     ImageListOptions list;
     list.file = write(name, text);
     list.label_column = "tags";
-    notes.add_labels(list, dir.path("src"), ctx);
+    notes.add_labels(list, dir.path("src"), context);
   }
 };
 
@@ -134,8 +134,8 @@ TEST_CASE("a stop ends the reading of a table of any length") {
   write_file(dir.path("m.csv"), text);
   std::stop_source stop;
   stop.request_stop();
-  Context ctx(stop.get_token());
+  Context context(stop.get_token());
   ImageNotes notes;
-  CHECK_THROWS_WITH_AS(notes.add_metadata(dir.path("m.csv"), "path", dir.path("src"), ctx),
+  CHECK_THROWS_WITH_AS(notes.add_metadata(dir.path("m.csv"), "path", dir.path("src"), context),
                        doctest::Contains("interrupted"), Error);
 }

@@ -52,8 +52,8 @@ struct Tree {
 
   ImageFolderScan scan(std::initializer_list<const char*> fields, const char* source = "src") {
     for (const char* field : fields) options.fields.emplace_back(field);
-    Context ctx;
-    return scan_image_folder(dir.path(source), options, ctx);
+    Context context;
+    return scan_image_folder(dir.path(source), options, context);
   }
 
   std::map<std::string, std::vector<std::string>> samples(std::initializer_list<const char*> fields) {

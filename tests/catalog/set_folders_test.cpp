@@ -18,13 +18,13 @@ namespace {
 
 struct Source {
   TempDir dir;
-  Context ctx;
+  Context context;
 
   explicit Source(std::initializer_list<const char*> files) {
     for (const char* file : files) write_file(dir.path("src/" + std::string(file)), "x");
   }
-  SetFolders find() { return find_set_folders(dir.path("src"), ctx); }
-  std::string warning() const { return ctx.warnings().empty() ? "" : ctx.warnings().back().code; }
+  SetFolders find() { return find_set_folders(dir.path("src"), context); }
+  std::string warning() const { return context.warnings().empty() ? "" : context.warnings().back().code; }
 };
 
 }  // namespace
@@ -34,7 +34,7 @@ TEST_CASE("train and val folders are sets, and their classes are numbered togeth
   const SetFolders sets = source.find();
   CHECK(sets.names == std::vector<std::string>{"train", "val"});
   CHECK(sets.classes == std::vector<std::string>{"cat", "dog"});
-  CHECK(source.ctx.warnings().empty());
+  CHECK(source.context.warnings().empty());
 }
 
 TEST_CASE("a set that lacks a class is warned of: torchvision would number its classes anew") {
@@ -43,7 +43,7 @@ TEST_CASE("a set that lacks a class is warned of: torchvision would number its c
   CHECK(sets.names == std::vector<std::string>{"test", "train", "validation"});
   CHECK(sets.classes == std::vector<std::string>{"cat", "dog"});
   CHECK(source.warning() == "set_lacks_classes");
-  CHECK(source.ctx.warnings().size() == 1);
+  CHECK(source.context.warnings().size() == 1);
 }
 
 TEST_CASE("test images without class folders are left out with a warning") {
@@ -77,7 +77,7 @@ std::string refusal(const std::vector<std::string>& files) {
   for (const std::string& file : files) write_file(source.dir.path("src/" + file), "x");
   REQUIRE(source.find().names.empty());
   try {
-    refuse_unclear_sets(source.dir.path("src"), source.ctx, true);
+    refuse_unclear_sets(source.dir.path("src"), source.context, true);
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::usage);
     return error.what();
@@ -141,14 +141,14 @@ TEST_CASE("the refusal of sets has the commands for their shape") {
 
 TEST_CASE("without labels several sets in one are reported") {
   Source source{"train2017/1.jpg", "val2017/1.jpg"};
-  refuse_unclear_sets(source.dir.path("src"), source.ctx, false);
+  refuse_unclear_sets(source.dir.path("src"), source.context, false);
   CHECK(source.warning() == "sets_joined");
   Source one{"train2017/1.jpg", "annotations/1.json"};
-  refuse_unclear_sets(one.dir.path("src"), one.ctx, false);
-  CHECK(one.ctx.warnings().empty());
+  refuse_unclear_sets(one.dir.path("src"), one.context, false);
+  CHECK(one.context.warnings().empty());
 }
 
 TEST_CASE("a source that is not there is an error") {
-  Context ctx;
-  CHECK_THROWS_AS(find_set_folders(std::string("/nonexistent/src"), ctx), Error);
+  Context context;
+  CHECK_THROWS_AS(find_set_folders(std::string("/nonexistent/src"), context), Error);
 }

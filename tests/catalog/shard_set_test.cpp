@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 ShardSet resolved(const std::vector<std::string>& operands, FolderTars tars = FolderTars::plain) {
-  Context ctx;
-  return resolve_shards(operands, ctx, {}, tars);
+  Context context;
+  return resolve_shards(operands, context, {}, tars);
 }
 
 std::vector<std::string> names(const ShardSet& set) {
@@ -58,12 +58,12 @@ TEST_CASE("a folder's compressed tars are taken where they are asked for, else p
     write_file(dir.path(name), "x");
   }
   CHECK(names(resolved({dir.path()}, FolderTars::all)) == Names{"a.tar.gz", "b.tgz", "c.tar.zst", "d.tar"});
-  Context ctx;
-  const ShardSet set = resolve_shards({dir.path()}, ctx);
+  Context context;
+  const ShardSet set = resolve_shards({dir.path()}, context);
   CHECK(names(set) == Names{"d.tar"});
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].code == "compressed_passed_over");
-  CHECK(ctx.warnings()[0].text.find("and 2 more are compressed and skipped; `reshard ") != std::string::npos);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "compressed_passed_over");
+  CHECK(context.warnings()[0].text.find("and 2 more are compressed and skipped; `reshard ") != std::string::npos);
 }
 
 TEST_CASE("a folder of compressed tars alone is refused with the command that unpacks them") {
@@ -119,9 +119,9 @@ TEST_CASE("another program's manifest.json is none; of a named folder a warning 
   for (const char* text : {"{}", R"({"foo":1})", "[1]", R"({"format":"other"})", "\n<html>not there</html>"}) {
     write_file(dir.path(kManifestName), text);
     for (const char* name : {"", "a.tar"}) {
-      Context ctx;
-      CHECK_FALSE(resolve_shards({dir.path(name)}, ctx).manifest);
-      CHECK(ctx.warnings().size() == (*name == '\0' ? 1 : 0));
+      Context context;
+      CHECK_FALSE(resolve_shards({dir.path(name)}, context).manifest);
+      CHECK(context.warnings().size() == (*name == '\0' ? 1 : 0));
     }
   }
 }

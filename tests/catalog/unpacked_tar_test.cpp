@@ -21,7 +21,7 @@ namespace {
 struct Fixture {
   TempDir dir;
   std::unique_ptr<FileSystem> files = posix_file_system();
-  Context ctx;
+  Context context;
 
   std::string packed(const std::string& bytes, const char* filter = "gzip") const {
     const std::string path = dir.path("x.tar.gz");
@@ -30,7 +30,7 @@ struct Fixture {
     return path;
   }
   UnpackedTar unpacked(const std::string& path) {
-    return {std::make_unique<FileSource>(path), path, dir.path("scratch"), *files, ctx};
+    return {std::make_unique<FileSource>(path), path, dir.path("scratch"), *files, context};
   }
   Error failure(const std::string& path) {
     try {
@@ -84,7 +84,7 @@ TEST_CASE("a small file that unpacks to zeros without end is followed 8 MiB far 
   const Error error = f.failure(path);
   CHECK(error.code() == ErrorCode::corrupt);
   CHECK(std::string(error.what()).find("unpacks to zeros") != std::string::npos);
-  CHECK(f.ctx.progress().bytes < 10U << 20U);
+  CHECK(f.context.progress().bytes < 10U << 20U);
 }
 
 TEST_CASE("zeros behind the archive are not followed either, and an empty tar is a tar") {
@@ -133,7 +133,7 @@ TEST_CASE("to salvage, what comes before the damage is unpacked, but nothing of 
   const std::string path = f.packed(whole);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   const auto unpack = [&] {
-    return UnpackedTar(std::make_unique<io::FileSource>(path), path, f.dir.path("scratch"), *f.files, f.ctx, true)
+    return UnpackedTar(std::make_unique<io::FileSource>(path), path, f.dir.path("scratch"), *f.files, f.context, true)
         .bytes();
   };
   CHECK(unpack() > 0);

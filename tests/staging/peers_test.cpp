@@ -56,7 +56,7 @@ struct Fixture {
       peers.push_back(peer.get());
       opened.push_back(std::move(peer));
     }
-    copies = std::make_unique<staging::Peers>(std::move(opened), ctx);
+    copies = std::make_unique<staging::Peers>(std::move(opened), context);
   }
 
   std::string fetch(std::uint64_t offset, std::uint64_t length, const staging::StageFile& file = kListed) {
@@ -66,7 +66,7 @@ struct Fixture {
     return got;
   }
 
-  Context ctx;
+  Context context;
   OneFile store;
   std::vector<OneFile*> peers;
   std::unique_ptr<staging::Peers> copies;
@@ -81,7 +81,7 @@ TEST_CASE("bytes come from a peer, and none from the source") {
   CHECK(fixture.fetch(2, 5) == "23456");
   CHECK(fixture.store.requests == 0);
   CHECK(fixture.copies->bytes() == 5);
-  CHECK(fixture.ctx.warnings().empty());
+  CHECK(fixture.context.warnings().empty());
 }
 
 TEST_CASE("files that are not compared with a checksum come from the source") {
@@ -111,9 +111,9 @@ TEST_CASE("a peer that fails is dropped with its reason, and not asked again") {
   fixture.fetch(0, 4);
   fixture.fetch(4, 4);
   CHECK(fixture.peers[0]->requests == 1);
-  REQUIRE(fixture.ctx.warnings().size() == 1);
-  CHECK(fixture.ctx.warnings()[0].code == "peer_dropped");
-  CHECK(fixture.ctx.warnings()[0].text == "--peer peer0 is no longer used: connection refused");
+  REQUIRE(fixture.context.warnings().size() == 1);
+  CHECK(fixture.context.warnings()[0].code == "peer_dropped");
+  CHECK(fixture.context.warnings()[0].text == "--peer peer0 is no longer used: connection refused");
 }
 
 TEST_CASE("a peer that sends files only as a whole is dropped") {
@@ -121,7 +121,7 @@ TEST_CASE("a peer that sends files only as a whole is dropped") {
   fixture.peers[0]->most = 0;
   fixture.peers[0]->fail = [] { return io::Fetched::no_ranges; };
   CHECK(fixture.fetch(0, 4) == "0123");
-  CHECK(fixture.ctx.warnings().at(0).text == "--peer peer0 is no longer used: it sends files only as a whole");
+  CHECK(fixture.context.warnings().at(0).text == "--peer peer0 is no longer used: it sends files only as a whole");
 }
 
 TEST_CASE("bytes that are requested again come from the source, and their peer is dropped as a liar") {
@@ -131,24 +131,24 @@ TEST_CASE("bytes that are requested again come from the source, and their peer i
   CHECK(fixture.store.requests == 0);
   CHECK(fixture.fetch(4, 2) == "45");
   CHECK(fixture.store.sent == 2);
-  CHECK(fixture.ctx.warnings().at(0).text == "--peer peer0 is no longer used: it sent wrong bytes of 'x'");
+  CHECK(fixture.context.warnings().at(0).text == "--peer peer0 is no longer used: it sent wrong bytes of 'x'");
 }
 
 TEST_CASE("a peer without any of the files is named at the end, one that was never asked is not") {
   Fixture fixture(1);
   fixture.copies->warn_of_useless();
-  CHECK(fixture.ctx.warnings().empty());
+  CHECK(fixture.context.warnings().empty());
   fixture.peers[0]->most = 0;
   fixture.fetch(0, 4);
   fixture.fetch(4, 4);
   CHECK(fixture.peers[0]->requests == 2);
   fixture.copies->warn_of_useless();
-  CHECK(fixture.ctx.warnings().at(0).code == "peer_useless");
+  CHECK(fixture.context.warnings().at(0).code == "peer_useless");
 }
 
 TEST_CASE("errors of the receiver end the fetch, and are not blamed on the peer") {
   Fixture fixture(1);
   const auto full = [](Bytes) { throw Error(ErrorCode::no_space, "disk full"); };
   CHECK_THROWS_AS(fixture.copies->fetch(fixture.store, kListed, {0, 10}, full, {}), Error);
-  CHECK(fixture.ctx.warnings().empty());
+  CHECK(fixture.context.warnings().empty());
 }

@@ -37,14 +37,14 @@ void refuse_state_folder(const std::string& target) {
 
 }  // namespace
 
-OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& ctx) {
+OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& context) {
   refuse_state_folder(target);
   if (!catalog::is_address(target)) return {io::posix_file_system(), target};
   std::string address = target;
   while (address.ends_with("//")) address.pop_back();
   refuse_unreadable(address.substr(0, address.find_last_not_of('/') + 1));
-  net::StoreOpener opener(access.store_options(ctx));
-  auto files = std::make_unique<StoreFiles>(opener.open_to_write(address, ctx.stop_token()), ctx.stop_token());
+  net::StoreOpener opener(access.store_options(context));
+  auto files = std::make_unique<StoreFiles>(opener.open_to_write(address, context.stop_token()), context.stop_token());
   std::string folder = files->location();
   return {std::move(files), std::move(folder)};
 }

@@ -15,9 +15,9 @@ struct OutputLocation {
   std::string folder;  ///< a local path as given, or the address of a prefix
 };
 
-/// Opens `target`, a local folder or s3://bucket/prefix; sends nothing yet. `ctx` outlives the result. Throws
+/// Opens `target`, a local folder or s3://bucket/prefix; sends nothing yet. `context` outlives the result. Throws
 /// Error{usage} for an address that cannot be written to, one that is a pattern or a file to verbs that read, and a
 /// folder in .shardkit.
-OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& ctx);
+OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& context);
 
 }  // namespace shardkit::dataset

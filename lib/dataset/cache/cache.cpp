@@ -8,10 +8,10 @@ namespace shardkit::dataset {
 
 std::string CacheFile::path() const { return io::join_path(folder, name); }
 
-std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& ctx) {
-  ctx.progress().start("look for staged folders");
-  staging::require_local_folder(folder, ctx);
-  return staging::staged_folders(folder, ctx.stop_token());
+std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& context) {
+  context.progress().start("look for staged folders");
+  staging::require_local_folder(folder, context);
+  return staging::staged_folders(folder, context.stop_token());
 }
 
 std::vector<CacheFile> cache_files(const std::vector<staging::StagedFolder>& folders) {
@@ -49,10 +49,10 @@ Residency residency_of(const CacheFile& file) {
   }
 }
 
-Residency residency_of(const std::vector<CacheFile>& files, Context& ctx) {
+Residency residency_of(const std::vector<CacheFile>& files, Context& context) {
   Residency sum;
   for (const CacheFile& file : files) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     sum += residency_of(file);
   }
   return sum;

@@ -27,7 +27,7 @@ struct CacheFile {
 
 /// The staged folders of the cache at `folder`, or that folder itself. Throws Error{not_found} if the folder does not
 /// exist, Error{unsupported} if it is on a network file system.
-std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& ctx);
+std::vector<staging::StagedFolder> cache_folders(const std::string& folder, Context& context);
 
 /// The files of readable staged folders, in the folders' order, then by name. About 200 bytes of memory each.
 std::vector<CacheFile> cache_files(const std::vector<staging::StagedFolder>& folders);
@@ -46,6 +46,6 @@ struct Residency {
 /// Of one file: nothing for a missing file, unknown for a file that may not be read.
 Residency residency_of(const CacheFile& file);
 /// Of all; throws Error{cancelled}.
-Residency residency_of(const std::vector<CacheFile>& files, Context& ctx);
+Residency residency_of(const std::vector<CacheFile>& files, Context& context);
 
 }  // namespace shardkit::dataset

@@ -32,11 +32,11 @@ namespace fs = std::filesystem;
 /// One check from found folders to result.
 class CacheCheck {
  public:
-  CacheCheck(const CacheCheckOptions& options, Context& ctx)
+  CacheCheck(const CacheCheckOptions& options, Context& context)
       : options_(options),
-        ctx_(ctx),
+        context_(context),
         threads_(system::thread_count(options.threads)),
-        folders_(cache_folders(options.folder, ctx)) {
+        folders_(cache_folders(options.folder, context)) {
     result_.depth = options.depth;
   }
 
@@ -44,13 +44,13 @@ class CacheCheck {
     const auto start = std::chrono::steady_clock::now();
     look_at_folders();
     if (result_.folders == 0) {
-      ctx_.warn("nothing_staged", "there is no staged folder in '{}', or up to {} levels below it", options_.folder,
-                staging::kDeepestStagedFolder);
+      context_.warn("nothing_staged", "there is no staged folder in '{}', or up to {} levels below it", options_.folder,
+                    staging::kDeepestStagedFolder);
     }
     files_ = cache_files(folders_);
     result_.files = files_.size();
     for (const CacheFile& file : files_) result_.bytes += file.staged.bytes;
-    ctx_.progress().start("check", files_.size(), reads_files() ? result_.bytes : 0);
+    context_.progress().start("check", files_.size(), reads_files() ? result_.bytes : 0);
     check_files();
     look_for_strays();
     if (options_.repair) repair();
@@ -91,9 +91,9 @@ class CacheCheck {
   }
 
   void check_files() {
-    sync::for_each_index(files_.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t) {
+    sync::for_each_index(files_.size(), threads_, context_.stop_token(), [&](std::size_t at, std::size_t) {
       check_file(files_[at]);
-      ++ctx_.progress().items;
+      ++context_.progress().items;
     });
   }
 
@@ -113,9 +113,9 @@ class CacheCheck {
       if (!reads_files()) return;
       Xxh3Stream hash;
       open.stream_all([&](Bytes piece) {
-        ctx_.throw_if_stopped();
+        context_.throw_if_stopped();
         hash.update(piece);
-        ctx_.progress().bytes += piece.size();
+        context_.progress().bytes += piece.size();
       });
       if (hash.digest() == file.staged.hash) return;
       found("wrong_bytes", true,
@@ -147,7 +147,7 @@ class CacheCheck {
     const auto files = io::posix_file_system();
     const system::WallTime now = system::system_clock().now();
     for (auto& [folder, names] : damaged_) {
-      ctx_.throw_if_stopped();
+      context_.throw_if_stopped();
       try {
         if (staging::discard(*files, folder, names, now)) {
           result_.discarded += names.size();
@@ -156,12 +156,12 @@ class CacheCheck {
         }
       } catch (const Error& error) {
         if (error.code() != ErrorCode::denied) throw;
-        ctx_.warn("not_repaired", error.what());
+        context_.warn("not_repaired", error.what());
         continue;
       }
       const auto use = staging::look_at_staged(folder);
-      ctx_.warn("not_repaired", "{}: its damaged files were not marked",
-                use ? staging::describe_use(*use, now) : folder);
+      context_.warn("not_repaired", "{}: its damaged files were not marked",
+                    use ? staging::describe_use(*use, now) : folder);
     }
   }
 
@@ -209,7 +209,7 @@ class CacheCheck {
   }
 
   const CacheCheckOptions& options_;
-  Context& ctx_;
+  Context& context_;
   const unsigned threads_;
   std::vector<staging::StagedFolder> folders_;
   std::vector<CacheFile> files_;
@@ -221,7 +221,9 @@ class CacheCheck {
 
 }  // namespace
 
-CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx) { return CacheCheck(options, ctx).run(); }
+CacheCheckResult cache_check(const CacheCheckOptions& options, Context& context) {
+  return CacheCheck(options, context).run();
+}
 
 void CacheCheckOptions::describe(FieldList& v) {
   v.field(kCacheFolder, folder);

@@ -53,6 +53,6 @@ struct CacheCheckResult {
 /// `repair`, marks damaged files and removes the markers of incomplete folders, so that the next stage copies these
 /// files again; damaged files are also removed, unless the folder is leased: then they stay until they are replaced.
 /// Problems are in the result; throws the errors of cache_folders().
-CacheCheckResult cache_check(const CacheCheckOptions& options, Context& ctx);
+CacheCheckResult cache_check(const CacheCheckOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

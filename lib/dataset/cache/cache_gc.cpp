@@ -22,16 +22,19 @@ CacheGcFolder row_of(const staging::StagedFolder& folder) {
 
 class Collection {
  public:
-  Collection(const CacheGcOptions& options, Context& ctx)
-      : options_(options), ctx_(ctx), now_(system::system_clock().now()), folders_(cache_folders(options.folder, ctx)) {
+  Collection(const CacheGcOptions& options, Context& context)
+      : options_(options),
+        context_(context),
+        now_(system::system_clock().now()),
+        folders_(cache_folders(options.folder, context)) {
     result_.dry_run = options.dry_run;
   }
 
   CacheGcResult run() {
     std::optional<io::FolderLock> lock;
     if (!options_.dry_run && !folders_.empty()) {
-      lock.emplace(staging::lock_cache(*files_, options_.folder, ctx_.stop_token()));
-      folders_ = cache_folders(options_.folder, ctx_);
+      lock.emplace(staging::lock_cache(*files_, options_.folder, context_.stop_token()));
+      folders_ = cache_folders(options_.folder, context_);
     }
     sweep();
     if (options_.limit) evict_to(*options_.limit);
@@ -46,28 +49,28 @@ class Collection {
   void sweep() {
     staging::Leftovers leftovers;
     for (const staging::StagedFolder& folder : folders_) {
-      ctx_.throw_if_stopped();
+      context_.throw_if_stopped();
       try {
         leftovers += staging::sweep_leftovers(*files_, folder.path, now_, !options_.dry_run);
       } catch (const Error& error) {
         if (error.code() == ErrorCode::not_found) continue;  // somebody removed all of it
         if (error.code() != ErrorCode::denied) throw;
-        ctx_.warn("not_swept", "'{}' was skipped: {}", folder.path, error.what());
+        context_.warn("not_swept", "'{}' was skipped: {}", folder.path, error.what());
       }
     }
     result_.leftover_files = leftovers.files;
     result_.leftover_bytes = leftovers.bytes;
-    if (!options_.dry_run) folders_ = cache_folders(options_.folder, ctx_);
+    if (!options_.dry_run) folders_ = cache_folders(options_.folder, context_);
   }
 
   void evict_to(std::uint64_t limit) {
-    ctx_.progress().start("evict", staging::to_evict(folders_, limit, now_).size());
+    context_.progress().start("evict", staging::to_evict(folders_, limit, now_).size());
     const auto evict = [&](staging::StagedFolder& folder) {
       const bool goes =
-          options_.dry_run || staging::try_evict(*files_, options_.folder, folder, now_, ctx_.stop_token());
-      if (goes) ++ctx_.progress().items;
+          options_.dry_run || staging::try_evict(*files_, options_.folder, folder, now_, context_.stop_token());
+      if (goes) ++context_.progress().items;
       if (folder.state == staging::StagedState::unreadable)
-        ctx_.warn("not_evicted", "'{}' was not evicted: {}", folder.path, folder.fault);
+        context_.warn("not_evicted", "'{}' was not evicted: {}", folder.path, folder.fault);
       return goes;
     };
     const auto gone = staging::evict_to(folders_, limit, now_, evict);
@@ -88,23 +91,23 @@ class Collection {
   }
 
   const CacheGcOptions& options_;
-  Context& ctx_;
+  Context& context_;
   const system::WallTime now_;
   const std::unique_ptr<io::FileSystem> files_ = io::posix_file_system();
   std::vector<staging::StagedFolder> folders_;
   CacheGcResult result_;
 };
 
-void warn_of_kept(const staging::StagedFolder& folder, Context& ctx) {
+void warn_of_kept(const staging::StagedFolder& folder, Context& context) {
   if (folder.found_bytes > 0) {
-    ctx.warn("files_kept", "{} in '{}' were there before it was staged: what to do with them is yours to decide",
-             format_size(folder.found_bytes), folder.path);
+    context.warn("files_kept", "{} in '{}' were there before it was staged: what to do with them is yours to decide",
+                 format_size(folder.found_bytes), folder.path);
   }
   if (folder.lost_files > 0) {
-    ctx.warn("files_kept",
-             "the journal of '{}' was lost, so {} of its set may still be there, which no manifest lists: look for "
-             "them, because shardctl does not know them",
-             folder.path, format_count(folder.lost_files, "file"));
+    context.warn("files_kept",
+                 "the journal of '{}' was lost, so {} of its set may still be there, which no manifest lists: look for "
+                 "them, because shardctl does not know them",
+                 folder.path, format_count(folder.lost_files, "file"));
   }
 }
 
@@ -119,11 +122,11 @@ std::string unknown_files_text(const staging::StagedFolder& folder) {
 
 }  // namespace
 
-CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx) { return Collection(options, ctx).run(); }
+CacheGcResult cache_gc(const CacheGcOptions& options, Context& context) { return Collection(options, context).run(); }
 
-CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
+CacheGcFolder cache_rm(const CacheRmOptions& options, Context& context) {
   const std::string& path = options.folder;
-  staging::require_local_folder(path, ctx);
+  staging::require_local_folder(path, context);
   const system::WallTime now = system::system_clock().now();
   auto folder = staging::look_at_staged(path);
   if (!folder && std::filesystem::exists(io::join_path(path, staging::kPartialFolderPath))) {
@@ -133,8 +136,8 @@ CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx) {
   }
   if (!folder) throw Error(ErrorCode::not_found, At{path}, "'{}' contains no staged set to remove", path);
   const bool are_files_known = folder->lost_files == 0 || folder->files > 0;
-  if (are_files_known && staging::evict(*io::posix_file_system(), path, now, ctx.stop_token())) {
-    warn_of_kept(*folder, ctx);
+  if (are_files_known && staging::evict(*io::posix_file_system(), path, now, context.stop_token())) {
+    warn_of_kept(*folder, context);
     return row_of(*folder);
   }
   const auto use = staging::look_at_staged(path).value_or(*folder);

@@ -42,7 +42,7 @@ struct CacheGcResult {
 /// Removes unusable files from a node cache, then evicts staged folders, least recently used first, until the limit is
 /// met: `shardctl cache gc`. Never evicts a folder that is leased, being staged or of unknown source. Throws
 /// Error{no_space} if the limit cannot be met after all possible evictions, and the errors of cache_folders().
-CacheGcResult cache_gc(const CacheGcOptions& options, Context& ctx);
+CacheGcResult cache_gc(const CacheGcOptions& options, Context& context);
 
 struct CacheRmOptions {
   std::string folder;
@@ -52,6 +52,6 @@ struct CacheRmOptions {
 
 /// Removes the staged files of a folder, also those of a killed stage: `shardctl cache rm`. Throws Error{not_found} for
 /// a folder without any, Error{in_use} for one that is leased or at work, Error{conflict} for one without a journal.
-CacheGcFolder cache_rm(const CacheRmOptions& options, Context& ctx);
+CacheGcFolder cache_rm(const CacheRmOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

@@ -61,17 +61,17 @@ io::FolderLock shared_lock(const std::string& folder, const std::stop_token& sto
 
 }  // namespace
 
-CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ctx) {
+CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& context) {
   if (options.all && !options.lease_id.empty())
     throw Error(ErrorCode::usage, "--all and --lease-id exclude each other");
   CacheReleaseResult result;
   std::uint64_t failed = 0;
   std::string refusals;
   const auto files = io::posix_file_system();
-  const auto folders = cache_folders(options.folder, ctx);
+  const auto folders = cache_folders(options.folder, context);
   if (!options.all) result.owner = id_of(options.lease_id);
   for (const staging::StagedFolder& folder : folders) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     ++result.folders;
     if (!options.all && result.owner.empty()) continue;
     try {
@@ -89,20 +89,20 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ct
   }
   if (failed > 0) throw not_released(result, failed, refusals, options.folder);
   if (result.released == 0) {
-    ctx.warn("no_lease",
-             no_lease(result.owner, options.folder, options.all ? std::vector<staging::StagedFolder>() : folders));
+    context.warn("no_lease",
+                 no_lease(result.owner, options.folder, options.all ? std::vector<staging::StagedFolder>() : folders));
   }
   return result;
 }
 
-CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx) {
+CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& context) {
   const auto files = io::posix_file_system();
-  const auto folders = cache_folders(options.folder, ctx);
+  const auto folders = cache_folders(options.folder, context);
   CacheRenewResult result;
   result.owner = id_of(options.lease_id);
   for (const staging::StagedFolder& folder : folders) {
     if (!has_lease(folder.path, result.owner)) continue;
-    const io::FolderLock lock = shared_lock(folder.path, ctx.stop_token());
+    const io::FolderLock lock = shared_lock(folder.path, context.stop_token());
     if (!has_lease(folder.path, result.owner)) continue;  // it was evicted
     const system::WallTime now = system::system_clock().now();
     const staging::Lease lease =
@@ -120,10 +120,10 @@ CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx) {
 namespace {
 
 /// A lease in the folder of a cache would protect none of its sets.
-void refuse_cache(const std::string& folder, Context& ctx) {
-  staging::require_local_folder(folder, ctx);
+void refuse_cache(const std::string& folder, Context& context) {
+  staging::require_local_folder(folder, context);
   if (!std::filesystem::is_directory(folder) || staging::look_at_staged(folder)) return;
-  const auto sets = staging::staged_folders(folder, ctx.stop_token());
+  const auto sets = staging::staged_folders(folder, context.stop_token());
   if (sets.empty()) return;  // its stage has not begun
   throw Error(ErrorCode::usage, At{folder},
               "'{}' is a cache of several sets; give the folder of each set, such as '{}'", folder, sets.front().path);
@@ -163,23 +163,23 @@ void sleep(double seconds, const std::stop_token& stop) {
 
 }  // namespace
 
-CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx) {
+CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& context) {
   const auto files = io::posix_file_system();
-  const std::stop_token& stop = ctx.stop_token();
+  const std::stop_token& stop = context.stop_token();
   staging::Lease lease{id_of(options.lease_id), {}, {}, staging::random_lease_id()};
   if (lease.owner.empty()) lease.owner = lease.holder;
-  refuse_cache(options.folder, ctx);
+  refuse_cache(options.folder, context);
   CacheHoldResult result{lease.owner};
   std::unique_ptr<io::AtomicFile> held;
   for (; !stop.stop_requested(); sleep(options.lease / 3, stop)) {
     try {
       held = hold(*files, options.folder, lease, options.lease, result.renewals > 0, stop);
-      if (result.renewals++ > 0 || ctx.output() == nullptr) continue;
-      ctx.output()->write(as_bytes(fmt::format("holding '{}' as {} until SIGTERM\n", options.folder, lease.owner)));
+      if (result.renewals++ > 0 || context.output() == nullptr) continue;
+      context.output()->write(as_bytes(fmt::format("holding '{}' as {} until SIGTERM\n", options.folder, lease.owner)));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) break;
       if (result.renewals == 0 || error.code() == ErrorCode::not_found) throw;
-      ctx.warn("not_renewed", error.what());  // it is tried again before the lease ends
+      context.warn("not_renewed", error.what());  // it is tried again before the lease ends
     }
   }
   if (result.renewals > 0) require_held(options.folder, lease);

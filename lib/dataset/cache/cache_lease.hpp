@@ -29,7 +29,7 @@ struct CacheReleaseResult {
 /// error. Leases of a running cache_hold() stay, unless `all`; those of one that was killed do not. Leases that this
 /// user may not remove are skipped; after all others have ended, they cause Error{denied}. Throws the errors of
 /// cache_folders(), and Error{usage} for an id in addition to `all`.
-CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& ctx);
+CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& context);
 
 struct CacheRenewOptions {
   std::string folder;
@@ -50,7 +50,7 @@ struct CacheRenewResult {
 /// Renews the leases of a job in a node cache or one staged folder, without the source: `shardctl cache renew`. Also an
 /// expired one, if its set was not evicted. Throws Error{not_found} if the job has none, and the errors of
 /// cache_folders().
-CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& ctx);
+CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& context);
 
 struct CacheHoldOptions {
   std::string folder;
@@ -71,6 +71,6 @@ struct CacheHoldResult {
 /// Leases a staged folder, which need not exist yet, until a stop, and then ends this lease: `shardctl cache hold`. The
 /// last one of a job ends the lease that its stage took, too. A failed renewal is a warning and tried again. Throws
 /// Error{usage} for a cache of several sets, and the errors of the first publication.
-CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& ctx);
+CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

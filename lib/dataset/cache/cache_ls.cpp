@@ -37,20 +37,21 @@ CacheLsFolder folder_row(const staging::StagedFolder& folder, system::WallTime n
 
 }  // namespace
 
-CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
+CacheLsResult cache_ls(const CacheLsOptions& options, Context& context) {
   CacheLsResult result;
   Residency all;
   const system::WallTime now = system::system_clock().now();
-  const auto folders = cache_folders(options.folder, ctx);
-  ctx.progress().start("look at the page cache", folders.size());
+  const auto folders = cache_folders(options.folder, context);
+  context.progress().start("look at the page cache", folders.size());
   for (const staging::StagedFolder& folder : folders) {
     if (folder.state == staging::StagedState::unreadable) {
-      ctx.warn("unreadable", "'{}' is listed without files that this user may not read: {}", folder.path, folder.fault);
+      context.warn("unreadable", "'{}' is listed without files that this user may not read: {}", folder.path,
+                   folder.fault);
     }
     CacheLsFolder row = folder_row(folder, now);
     Residency of_folder;
     for (const CacheFile& file : cache_files({folder})) {
-      ctx.throw_if_stopped();
+      context.throw_if_stopped();
       const Residency of_file = residency_of(file);
       of_folder += of_file;
       if (options.long_) row.contents.push_back({file.name, file.staged.bytes, of_file.ratio()});
@@ -62,7 +63,7 @@ CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx) {
     result.partial_bytes += row.partial_bytes;
     if (folder.is_leased(now)) result.leased_bytes += folder.present_bytes();
     result.folders.push_back(std::move(row));
-    ++ctx.progress().items;
+    ++context.progress().items;
   }
   result.resident_ratio = all.ratio();
   result.evictions = staging::evictions(options.folder);

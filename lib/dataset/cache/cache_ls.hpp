@@ -63,6 +63,6 @@ struct CacheLsResult {
 
 /// Lists the content of a node cache or of one staged folder: `shardctl cache ls`. Changes nothing. Throws the errors
 /// of cache_folders().
-CacheLsResult cache_ls(const CacheLsOptions& options, Context& ctx);
+CacheLsResult cache_ls(const CacheLsOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

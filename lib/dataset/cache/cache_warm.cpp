@@ -37,9 +37,9 @@ std::vector<WarmFile> choose(std::vector<CacheFile> files, std::uint64_t budget)
 bool is_warm(const Residency& residency) { return residency.known && residency.cached >= residency.bytes; }
 
 /// Reads the part that is not in memory; returns the bytes read.
-std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Context& ctx) {
+std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Context& context) {
   std::atomic<std::uint64_t> bytes{0};
-  const std::stop_token& stop = ctx.stop_token();
+  const std::stop_token& stop = context.stop_token();
   sync::for_each_index(files.size(), threads, stop, [&](std::size_t at, std::size_t) {
     const auto& [file, before] = files[at];
     if (!is_warm(before) && before.bytes > 0) {
@@ -47,8 +47,8 @@ std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Con
       io::warm_cache(open, [&] { return !stop.stop_requested(); });
       bytes += before.bytes;
     }
-    ctx.progress().bytes += before.bytes;
-    ++ctx.progress().items;
+    context.progress().bytes += before.bytes;
+    ++context.progress().items;
   });
   return bytes;
 }
@@ -57,49 +57,49 @@ unsigned readers(const std::optional<std::uint64_t>& asked) {
   return asked ? system::thread_count(asked) : std::clamp(system::usable_threads(), kFewestDiskReaders, kMostReaders);
 }
 
-void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t chosen_bytes, Context& ctx) {
+void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t chosen_bytes, Context& context) {
   Residency after;
   for (const WarmFile& item : files) after += residency_of(item.file);
   const auto reached = after.ratio();
   if (!reached || *reached >= kWarm) return;
-  ctx.warn("memory_too_small",
-           "of {} read, only {:.0f} % is in memory: the rest was evicted again; give a "
-           "smaller --memory, or more memory to this container",
-           format_size(chosen_bytes), *reached * 100);
+  context.warn("memory_too_small",
+               "of {} read, only {:.0f} % is in memory: the rest was evicted again; give a "
+               "smaller --memory, or more memory to this container",
+               format_size(chosen_bytes), *reached * 100);
 }
 
 }  // namespace
 
-CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx) {
+CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& context) {
   const unsigned threads = readers(options.threads);
-  auto folders = cache_folders(options.folder, ctx);
+  auto folders = cache_folders(options.folder, context);
   std::ranges::stable_sort(folders, std::ranges::greater(), &staging::StagedFolder::last_used);
   for (const staging::StagedFolder& folder : folders) {
     if (folder.state != staging::StagedState::unreadable) continue;
-    ctx.warn("unreadable", "'{}' was skipped: {}", folder.path, folder.fault);
+    context.warn("unreadable", "'{}' was skipped: {}", folder.path, folder.fault);
   }
   const std::vector<CacheFile> all = cache_files(folders);
   CacheWarmResult result;
   result.budget_bytes = options.memory.value_or(system::usable_memory() / 2);
-  const Residency before = residency_of(all, ctx);
+  const Residency before = residency_of(all, context);
   result.files = all.size();
   result.bytes = before.bytes;
   result.residency_before_ratio = before.ratio();
   const std::vector<WarmFile> chosen = choose(all, result.budget_bytes);
   result.files_warmed = chosen.size();
   for (const WarmFile& item : chosen) result.bytes_warmed += item.before.bytes;
-  ctx.progress().start("warm", chosen.size(), result.bytes_warmed);
+  context.progress().start("warm", chosen.size(), result.bytes_warmed);
   const auto start = std::chrono::steady_clock::now();
-  result.bytes_read = read_all(chosen, threads, ctx);
+  result.bytes_read = read_all(chosen, threads, context);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.seconds = elapsed.count();
   result.bytes_per_second = static_cast<double>(result.bytes_read) / elapsed.count();
-  result.residency_after_ratio = residency_of(all, ctx).ratio();
-  warn_of_little_memory(chosen, result.bytes_warmed, ctx);
+  result.residency_after_ratio = residency_of(all, context).ratio();
+  warn_of_little_memory(chosen, result.bytes_warmed, context);
   if (chosen.size() < all.size()) {
-    ctx.warn("budget_reached", "{} of {} fit into the budget of {}; set another one with --memory",
-             format_size(result.bytes_warmed), format_size(result.bytes),
-             options.memory ? typed_size(*options.memory) : format_size(result.budget_bytes));
+    context.warn("budget_reached", "{} of {} fit into the budget of {}; set another one with --memory",
+                 format_size(result.bytes_warmed), format_size(result.bytes),
+                 options.memory ? typed_size(*options.memory) : format_size(result.budget_bytes));
   }
   return result;
 }

@@ -35,6 +35,6 @@ struct CacheWarmResult {
 /// Reads staged files into the page cache, those of the most recently used folder first, whole files only, until all
 /// are cached or the next does not fit in the memory budget: `shardctl cache warm`. Changes nothing on the disk. Does
 /// not read files that are already cached. Throws the errors of cache_folders().
-CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& ctx);
+CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

@@ -21,13 +21,13 @@ namespace {
 /// The first sample of a key in the order of shards.
 class Search {
  public:
-  Search(const catalog::ShardSet& set, const std::string& key, Context& ctx)
-      : set_(set), key_(key), ctx_(ctx), lister_(set, ctx), first_(set.shards.size()) {}
+  Search(const catalog::ShardSet& set, const std::string& key, Context& context)
+      : set_(set), key_(key), context_(context), lister_(set, context), first_(set.shards.size()) {}
 
   /// Looks through `threads` shards at a time.
   void run(unsigned threads) {
-    ctx_.progress().start("search", set_.shards.size(), set_.bytes());
-    sync::for_each_index(set_.shards.size(), threads, ctx_.stop_token(),
+    context_.progress().start("search", set_.shards.size(), set_.bytes());
+    sync::for_each_index(set_.shards.size(), threads, context_.stop_token(),
                          [this](std::size_t at, std::size_t) { look_through(at); });
   }
 
@@ -48,9 +48,9 @@ class Search {
       }
       return at < first_;
     };
-    visitor.finding = warn_of_damage(shard, ctx_);
+    visitor.finding = warn_of_damage(shard, context_);
     lister_.list(shard, visitor);
-    ++ctx_.progress().items;
+    ++context_.progress().items;
   }
 
   void found(std::size_t at, formats::IndexSample&& sample) {
@@ -62,7 +62,7 @@ class Search {
 
   const catalog::ShardSet& set_;
   const std::string& key_;
-  Context& ctx_;
+  Context& context_;
   const SampleLister lister_;
   std::atomic<std::size_t> first_;
   std::mutex mutex_;
@@ -95,14 +95,14 @@ const formats::IndexMember& named_content(const formats::IndexSample& sample, co
 
 }  // namespace
 
-CatResult cat(const CatOptions& options, Context& ctx) {
-  if (ctx.output() == nullptr) {
+CatResult cat(const CatOptions& options, Context& context) {
+  if (context.output() == nullptr) {
     throw usage_error("--json - is not possible because cat writes the content to standard output; use --json FILE");
   }
   const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
-  Search search(set, key, ctx);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
+  Search search(set, key, context);
   search.run(system::thread_count(options.threads));
   if (!search.sample()) {
     throw Error(
@@ -115,7 +115,8 @@ CatResult cat(const CatOptions& options, Context& ctx) {
   const formats::IndexMember& member =
       name ? named_content(sample, options.name, name->extension) : only_content(sample);
   const catalog::ShardFile& shard = search.shard();
-  read_member(*set.inputs->open(shard.path), shard.path, member, ctx, [&](Bytes piece) { ctx.output()->write(piece); });
+  read_member(*set.inputs->open(shard.path), shard.path, member, context,
+              [&](Bytes piece) { context.output()->write(piece); });
   return {shard.name, member.name, member.offset, member.size, sample.label};
 }
 

@@ -38,6 +38,6 @@ struct CatResult {
 ///
 /// Throws Error{usage} without an output (--json - leaves no room for bytes) and for a key that means several members,
 /// Error{not_found}, Error{corrupt} for content that is truncated or changed, Error{unsupported} for a sparse member.
-CatResult cat(const CatOptions& options, Context& ctx);
+CatResult cat(const CatOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

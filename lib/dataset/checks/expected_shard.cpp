@@ -114,9 +114,9 @@ std::optional<std::uint64_t> hash_member(ByteSource& shard, const formats::Index
 
 /// Notes the changes in a shard whose bytes differ from `expected`.
 void note_changed_bytes(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
-                        const Hash128& found, ShardReport& report, Context& ctx) {
+                        const Hash128& found, ShardReport& report, Context& context) {
   const bool named = expected.index_fits() && guarded(report.log, ProblemCode::index_damaged, [&] {
-                       if (note_changed_samples(inputs, shard, expected.index_path, report, ctx) > 0) return;
+                       if (note_changed_samples(inputs, shard, expected.index_path, report, context) > 0) return;
                        note(report, ProblemCode::checksum,
                             "the contents of all samples are intact; the damage is in headers or padding");
                      });
@@ -129,13 +129,13 @@ void note_changed_bytes(catalog::Inputs& inputs, const catalog::ShardFile& shard
 }  // namespace
 
 std::uint64_t note_changed_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard,
-                                   const std::string& index_path, ShardReport& report, Context& ctx) {
+                                   const std::string& index_path, ShardReport& report, Context& context) {
   const auto file = inputs.open(shard.path);
   const auto index = inputs.open(index_path);
   std::uint64_t changed = 0;
   formats::ShardIndexVisitor visitor;
   visitor.sample = [&](formats::IndexSample&& sample) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     const auto member = std::ranges::find_if(
         sample.members, [&](const formats::IndexMember& item) { return hash_member(*file, item) != item.xxh3; });
     if (member == sample.members.end()) return;
@@ -170,11 +170,12 @@ std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set) {
   return result;
 }
 
-std::optional<std::string> changed_bytes(ByteSource& shard, const formats::ManifestShard& listed, const Context& ctx) {
+std::optional<std::string> changed_bytes(ByteSource& shard, const formats::ManifestShard& listed,
+                                         const Context& context) {
   if (shard.size() != listed.bytes) return fmt::format("{} bytes, expected {}", shard.size(), listed.bytes);
   Xxh3Stream hash;
   shard.stream_all([&](Bytes piece) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     hash.update(piece);
   });
   if (hash.digest() == listed.xxh3_128) return std::nullopt;
@@ -208,7 +209,7 @@ std::uint64_t content_hash(const std::vector<std::uint64_t>& contents) {
 }
 
 void compare_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
-                   const std::optional<Hash128>& found, const SampleRows& rows, ShardReport& report, Context& ctx) {
+                   const std::optional<Hash128>& found, const SampleRows& rows, ShardReport& report, Context& context) {
   if (!has_expected_size(shard, expected, report)) {
     report.damaged = true;
     return;
@@ -216,7 +217,7 @@ void compare_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, con
   const formats::ManifestShard* record = expected.record();
   if (found && record != nullptr && !(*found == record->xxh3_128)) {
     report.damaged = true;
-    return note_changed_bytes(inputs, shard, expected, *found, report, ctx);
+    return note_changed_bytes(inputs, shard, expected, *found, report, context);
   }
   if (expected.manifest != nullptr && report.samples != expected.manifest->samples) {
     note(report, ProblemCode::sample_count,

@@ -35,14 +35,15 @@ struct ExpectedShard {
 /// Notes each sample whose content differs from its checksum in the shard's index; returns their number. Throws the
 /// errors of reading the two.
 std::uint64_t note_changed_samples(catalog::Inputs& inputs, const catalog::ShardFile& shard,
-                                   const std::string& index_path, ShardReport& report, Context& ctx);
+                                   const std::string& index_path, ShardReport& report, Context& context);
 
 /// Looks up manifest entry and index of every shard of the set, in its order.
 std::vector<ExpectedShard> find_expectations(const catalog::ShardSet& set);
 
 /// Compares a whole tar with its manifest entry, by size or XXH3-128. Returns the difference; empty if there is none.
 /// Reads all of it: for shards without an index, whose samples have no other checksum.
-std::optional<std::string> changed_bytes(ByteSource& shard, const formats::ManifestShard& listed, const Context& ctx);
+std::optional<std::string> changed_bytes(ByteSource& shard, const formats::ManifestShard& listed,
+                                         const Context& context);
 
 /// Advice for a tar whose bytes changed, for use after "; ". Does not include the options of single commands.
 std::string remedy_of_changed(const std::string& path);
@@ -63,7 +64,7 @@ std::uint64_t content_hash(const std::vector<std::uint64_t>& contents);
 /// if they were not read. One cause is one finding: a shard of a different size is not compared row by row, and one
 /// with different bytes is not compared by its counts.
 void compare_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
-                   const std::optional<Hash128>& found, const SampleRows& rows, ShardReport& report, Context& ctx);
+                   const std::optional<Hash128>& found, const SampleRows& rows, ShardReport& report, Context& context);
 
 /// Runs `work`; an Error other than a stop becomes a problem.
 template <class Work>

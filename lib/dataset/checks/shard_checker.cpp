@@ -319,7 +319,7 @@ class ShardChecker final : public formats::TarHandler {
 
 void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                   bool read_all, const SampleFacts& facts, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
-                  ShardReport& report, Context& ctx) {
+                  ShardReport& report, Context& context) {
   const bool has_index = !expected.index_path.empty();
   ShardChecker checker(report, facts, contents, has_index, read_all && has_index);
   std::optional<Hash128> found;
@@ -329,18 +329,18 @@ void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, cons
     if (read_all) {
       Xxh3Stream hash;
       formats::read_tar(
-          *source, checker, [&](Bytes bytes) { hash.update(bytes); }, ctx);
+          *source, checker, [&](Bytes bytes) { hash.update(bytes); }, context);
       found = hash.digest();
     } else {
-      formats::scan_tar(*source, checker, ctx);
+      formats::scan_tar(*source, checker, context);
     }
     is_whole = checker.finish(shard, expected);
   });
   report.damaged = !is_whole;
-  if (is_whole) return compare_shard(inputs, shard, expected, found, checker.rows(), report, ctx);
+  if (is_whole) return compare_shard(inputs, shard, expected, found, checker.rows(), report, context);
   if (!found || !expected.index_replaces_headers(shard.bytes)) return;
   guarded(report.log, ProblemCode::index_damaged,
-          [&] { note_changed_samples(inputs, shard, expected.index_path, report, ctx); });
+          [&] { note_changed_samples(inputs, shard, expected.index_path, report, context); });
 }
 
 }  // namespace shardkit::dataset

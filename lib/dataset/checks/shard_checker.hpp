@@ -76,6 +76,6 @@ struct SampleFacts {
 /// Error{cancelled}.
 void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
                   bool read_all, const SampleFacts& facts, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
-                  ShardReport& report, Context& ctx);
+                  ShardReport& report, Context& context);
 
 }  // namespace shardkit::dataset

@@ -31,15 +31,15 @@ namespace {
 class Conversion {
  public:
   /// `target`: the folder in `files`.
-  Conversion(const ConvertOptions& options, io::OutputFiles& files, const std::string& target, Context& ctx)
+  Conversion(const ConvertOptions& options, io::OutputFiles& files, const std::string& target, Context& context)
       : options_(options),
         sharding_(options.sharding),
-        ctx_(ctx),
-        inputs_(std::make_shared<catalog::Inputs>(options.sharding.access, ctx)),
+        context_(context),
+        inputs_(std::make_shared<catalog::Inputs>(options.sharding.access, context)),
         images_(options.source, !options.sharding.images.list.empty() || !options.plan.empty(), inputs_),
         plan_path_(inputs_->add_named(options.plan)),
         plan_(open_plan()),
-        job_(target, options, planned_parts(), files, ctx) {}
+        job_(target, options, planned_parts(), files, context) {}
 
   ConvertResult run() {
     plan_sets();
@@ -97,7 +97,7 @@ class Conversion {
 
   /// Scans and plans, a check of the target, and the sets to write.
   void expect_stages(std::size_t scans, std::size_t plans) {
-    ctx_.progress().expect_stages(scans + plans + 1 + (options_.dry_run ? 0 : job_.sets().size()));
+    context_.progress().expect_stages(scans + plans + 1 + (options_.dry_run ? 0 : job_.sets().size()));
   }
 
   std::unique_ptr<ByteSource> open_plan() const {
@@ -112,9 +112,9 @@ class Conversion {
   catalog::SetFolders set_folders() {
     // A list names its images itself; rows of metadata are of one set.
     if (!options_.sharding.images.list.empty()) return {};
-    catalog::SetFolders folders = catalog::find_set_folders(images_, ctx_, !sharding_.unlabeled);
+    catalog::SetFolders folders = catalog::find_set_folders(images_, context_, !sharding_.unlabeled);
     if (folders.names.empty() && sharding_.class_map.empty())
-      catalog::refuse_unclear_sets(images_, ctx_, !sharding_.unlabeled);
+      catalog::refuse_unclear_sets(images_, context_, !sharding_.unlabeled);
     return folders;
   }
 
@@ -141,9 +141,9 @@ class Conversion {
     for (const SplitShare& share : rule.shares) add_set(share.name);
     expect_stages(1, rule.shares.size());
     ScannedSource source = scan(known_images(), {});
-    find_groups(source, sharding_, rule, ctx_);
+    find_groups(source, sharding_, rule, context_);
     const auto known = [&](std::uint64_t group) { return earlier_.set_of(group); };
-    const DividedSamples divided = split_source(source, rule, known, ctx_);
+    const DividedSamples divided = split_source(source, rule, known, context_);
     for (std::size_t i = 0; i < divided.sets.size(); ++i) {
       if (!job_.sets()[i].start()) refuse_empty_set(rule, i, divided);
     }
@@ -158,7 +158,7 @@ class Conversion {
       const auto at = std::ranges::find(source.labels, std::optional(label)) - source.labels.begin();
       return source.scan.classes[static_cast<std::size_t>(at)].name;
     };
-    if (is_new) warn_of_small_classes(divided, rule, name_of, ctx_);
+    if (is_new) warn_of_small_classes(divided, rule, name_of, context_);
   }
 
   OutputSet& add_set(const std::string& name) {
@@ -202,33 +202,33 @@ class Conversion {
 
   ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
     job_.require_part();
-    ctx_.progress().next_stage();
+    context_.progress().next_stage();
     const std::string folder = set.name.empty() ? std::string() : set.name + '/';
     const auto left_out = [&](const std::string& path) {
       return left_out_.contains(path) || (options_.append && earlier_.has(folder + path));
     };
-    ScannedSource source = scan_whole_source(images, sharding_, set, options_.threads, left_out, ctx_);
+    ScannedSource source = scan_whole_source(images, sharding_, set, options_.threads, left_out, context_);
     if (options_.append) {
-      earlier_.complete(source, folder, set.classes, !sharding_.class_map.empty(), ctx_);
+      earlier_.complete(source, folder, set.classes, !sharding_.class_map.empty(), context_);
     }
-    warn_of_classes(source, set, ctx_);
+    warn_of_classes(source, set, context_);
     return source;
   }
 
   void warn_of_nothing_new(const ScannedSource& source, const std::string& folder) const {
     const std::size_t bad = source.scan.problems.size();
-    ctx_.warn("nothing_new", "'{}' has no file to add to '{}'{}", source.images.path, folder,
-              bad > 0 ? fmt::format("; {} left out", format_count(bad, "file")) : "");
+    context_.warn("nothing_new", "'{}' has no file to add to '{}'{}", source.images.path, folder,
+                  bad > 0 ? fmt::format("; {} left out", format_count(bad, "file")) : "");
   }
 
   void adopt(OutputSet& set, const ScannedSource& source, PlanScope scope) {
-    ctx_.progress().next_stage();
+    context_.progress().next_stage();
     EarlierSamples::Added added;
     if (options_.append) scope.start = set.start();
     if (scope.start) {
       set.refuse_other_options(planned_head(sharding_, scope));
       set.require_earlier_shards(options_.recheck);
-      added = earlier_.added(source, folder_of(set), scope.samples, ctx_);
+      added = earlier_.added(source, folder_of(set), scope.samples, context_);
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
       const bool records = scope.lists_skipped && !source.scan.problems.empty();
       if (added.samples.empty() && !fails && !records && !set.has_plan()) {
@@ -240,7 +240,7 @@ class Conversion {
       scope.start->readmitted = added.readmitted;
     }
     job_.prepare(set);
-    set.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, ctx_); }, options_.identity);
+    set.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, context_); }, options_.identity);
   }
 
   static formats::Manifest classes_of(const ScannedSource& source) {
@@ -253,7 +253,7 @@ class Conversion {
 
   void write_set(OutputSet& set, const Amendments& amendments) {
     if (const auto unchanged = unchanged_.find(set.name); unchanged != unchanged_.end()) {
-      ctx_.progress().next_stage();  // which has nothing to write
+      context_.progress().next_stage();  // which has nothing to write
       const std::string path = set.path_of(formats::kManifestName);
       const formats::Manifest listed = set.manifest_now();
       unchanged->second.plan_hash = listed.plan_hash;
@@ -351,11 +351,12 @@ class Conversion {
 
   void warn_of_images() {
     if (const std::uint64_t not_resized = images_counted_.not_jpeg; not_resized > 0) {
-      ctx_.warn("images_not_resized", "{} not resized: --resize supports only JPEG",
-                format_count(not_resized, "image"));
+      context_.warn("images_not_resized", "{} not resized: --resize supports only JPEG",
+                    format_count(not_resized, "image"));
     }
     if (result_.kept_bad > 0) {
-      ctx_.warn("bad_images_kept", "{} kept despite a fault (--on-bad keep)", format_count(result_.kept_bad, "image"));
+      context_.warn("bad_images_kept", "{} kept despite a fault (--on-bad keep)",
+                    format_count(result_.kept_bad, "image"));
     }
     for (std::size_t i = 0; i < kProblemCodes; ++i) {
       const std::uint64_t images = images_counted_.accepted[i];
@@ -364,20 +365,20 @@ class Conversion {
       const std::set<std::string>& paths = images_counted_.accepted_paths[kind.code];
       const AcceptedImages& accepted =
           result_.accepted.emplace_back(std::string(kind.name), images, std::vector(paths.begin(), paths.end()));
-      ctx_.warn("images_accepted", "{} accepted with {}: {}: {}; --strict refuses them", format_count(images, "image"),
-                kind.name, kind.meaning, first_of(accepted.paths, images));
+      context_.warn("images_accepted", "{} accepted with {}: {}: {}; --strict refuses them",
+                    format_count(images, "image"), kind.name, kind.meaning, first_of(accepted.paths, images));
     }
     if (result_.skipped > 0) {
       std::vector<std::string> paths;
       for (const auto& file : result_.skipped_files) paths.push_back(file.path);
-      ctx_.warn("files_skipped", "{} left out of the shards: {}", format_count(result_.skipped, "source file"),
-                first_of(paths, result_.skipped));
+      context_.warn("files_skipped", "{} left out of the shards: {}", format_count(result_.skipped, "source file"),
+                    first_of(paths, result_.skipped));
     }
   }
 
   const ConvertOptions& options_;
   ShardingOptions sharding_;  ///< with the decisions of the target's plan for options that are not given
-  Context& ctx_;
+  Context& context_;
   const std::shared_ptr<catalog::Inputs> inputs_;
   const catalog::SourceFolder images_;
   const std::string plan_path_;  ///< empty: the source is scanned
@@ -417,23 +418,23 @@ void refuse_swapped(const ConvertOptions& options) {
 
 }  // namespace
 
-ConvertResult try_convert(const ConvertOptions& options, Context& ctx) {
+ConvertResult try_convert(const ConvertOptions& options, Context& context) {
   check(options);
   refuse_swapped(options);
-  const OutputLocation location = open_output_location(options.target, options.sharding.access, ctx);
-  return Conversion(options, *location.files, location.folder, ctx).run();
+  const OutputLocation location = open_output_location(options.target, options.sharding.access, context);
+  return Conversion(options, *location.files, location.folder, context).run();
 }
 
-ConvertResult convert(const ConvertOptions& options, Context& ctx) {
-  ConvertResult result = try_convert(options, ctx);
+ConvertResult convert(const ConvertOptions& options, Context& context) {
+  ConvertResult result = try_convert(options, context);
   result.throw_if_failed();
   return result;
 }
 
-ConvertResult convert_on(io::OutputFiles& files, const ConvertOptions& options, Context& ctx) {
+ConvertResult convert_on(io::OutputFiles& files, const ConvertOptions& options, Context& context) {
   check(options);
   refuse_swapped(options);
-  ConvertResult result = Conversion(options, files, options.target, ctx).run();
+  ConvertResult result = Conversion(options, files, options.target, context).run();
   result.throw_if_failed();
   return result;
 }

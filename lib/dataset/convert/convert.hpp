@@ -63,10 +63,10 @@ struct ConvertResult : WrittenSets {
 /// ImageFolder tree to WebDataset shards, indexes and manifest: `shardctl convert`. After a kill, the same call
 /// continues; the output does not depend on threads, parts or machine. If files are bad, all shards without bad files
 /// are written, and the result contains the error that convert() throws.
-ConvertResult try_convert(const ConvertOptions& options, Context& ctx);
-ConvertResult convert(const ConvertOptions& options, Context& ctx);
+ConvertResult try_convert(const ConvertOptions& options, Context& context);
+ConvertResult convert(const ConvertOptions& options, Context& context);
 
 /// The same with given files, for tests.
-ConvertResult convert_on(io::OutputFiles& files, const ConvertOptions& options, Context& ctx);
+ConvertResult convert_on(io::OutputFiles& files, const ConvertOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

@@ -141,13 +141,13 @@ void check_space(const std::string& target, const ExtractNeed& need, const std::
 /// One extract from resolved shards to result.
 class Extraction {
  public:
-  Extraction(io::FileSystem& files, const ExtractOptions& options, Context& ctx)
+  Extraction(io::FileSystem& files, const ExtractOptions& options, Context& context)
       : files_(files),
         options_(options),
-        ctx_(ctx),
+        context_(context),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, ctx, options.access)),
-        lister_(set_, ctx),
+        set_(catalog::resolve_shards(options.shards, context, options.access)),
+        lister_(set_, context),
         manifests_(catalog::manifests_by_folder(set_)),
         listed_(catalog::listed_shards(set_, manifests_)) {
     refuse_missing(set_, manifests_);
@@ -194,7 +194,7 @@ class Extraction {
 
   /// For a shard without an index: only its manifest has a checksum of its bytes.
   void refuse_changed(const catalog::ShardFile& shard, const formats::ManifestShard& listed) const {
-    const auto changed = changed_bytes(*set_.inputs->open(shard.path), listed, ctx_);
+    const auto changed = changed_bytes(*set_.inputs->open(shard.path), listed, context_);
     if (!changed) return;
     throw Error(ErrorCode::corrupt, At{shard.path}, "shard '{}' differs from its manifest ({}): {}", shard.path,
                 *changed, remedy_of_changed(shard.path));
@@ -204,9 +204,9 @@ class Extraction {
   ExtractNeed sum_over_shards(const std::function<ExtractNeed(std::size_t shard)>& look) {
     ExtractNeed sum;
     std::mutex mutex;
-    sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t) {
+    sync::for_each_index(set_.shards.size(), threads_, context_.stop_token(), [&](std::size_t at, std::size_t) {
       const ExtractNeed of_shard = look(at);
-      ++ctx_.progress().items;
+      ++context_.progress().items;
       const std::scoped_lock lock(mutex);
       sum.add(of_shard);
     });
@@ -215,9 +215,9 @@ class Extraction {
 
   /// Names and sizes of all shards, so that a bad one ends it before the first is written.
   ExtractNeed survey() {
-    ctx_.progress().expect_stages(2);
-    ctx_.progress().next_stage();
-    ctx_.progress().start("check names", set_.shards.size(), set_.bytes());
+    context_.progress().expect_stages(2);
+    context_.progress().next_stage();
+    context_.progress().start("check names", set_.shards.size(), set_.bytes());
     std::mutex mutex;
     const ExtractNeed need = sum_over_shards([&](std::size_t at) {
       const catalog::ShardFile& shard = set_.shards[at];
@@ -240,7 +240,7 @@ class Extraction {
   /// and the same extract again gives the same.
   void settle_paths(bool folds_case) {
     if (!hashes_.has_meetings()) return;
-    ctx_.progress().start("compare files of one name", set_.shards.size());
+    context_.progress().start("compare files of one name", set_.shards.size());
     PathClaims claims(hashes_, folds_case);
     for (std::size_t shard = 0; shard < set_.shards.size(); ++shard) {
       survey_shard(lister_, paths_of(set_.shards[shard]), set_.shards[shard],
@@ -254,7 +254,7 @@ class Extraction {
                      if (renamed_.empty()) first_renamed_ = fmt::format("'{}' became '{}'", name, path);
                      renamed_.emplace(std::pair(shard, member.offset), std::move(path));
                    });
-      ++ctx_.progress().items;
+      ++context_.progress().items;
     }
   }
 
@@ -262,7 +262,7 @@ class Extraction {
     if (claim.member.xxh3) return *claim.member.xxh3;
     const std::string& path = set_.shards[claim.shard].path;
     Xxh3Stream hash;
-    read_member(*set_.inputs->open(path), path, claim.member, ctx_, [&](Bytes piece) { hash.update(piece); });
+    read_member(*set_.inputs->open(path), path, claim.member, context_, [&](Bytes piece) { hash.update(piece); });
     return hash.digest64();
   }
 
@@ -270,7 +270,7 @@ class Extraction {
   ExtractNeed present() {
     if (!std::filesystem::is_directory(options_.target)) return {};
     const io::ContainedFolder root(options_.target);
-    ctx_.progress().start("look for what is there", set_.shards.size());
+    context_.progress().start("look for what is there", set_.shards.size());
     return sum_over_shards([&](std::size_t at) {
       const catalog::ShardFile& shard = set_.shards[at];
       ExtractNeed found;
@@ -284,19 +284,19 @@ class Extraction {
   void write_all_shards() {
     ExtractTarget target(files_, options_.target);
     settle_paths(target.folds_case());
-    ctx_.progress().next_stage();
-    ctx_.progress().start("extract", need_.files, 0, "files");
+    context_.progress().next_stage();
+    context_.progress().start("extract", need_.files, 0, "files");
     std::vector<std::unique_ptr<ExtractBatch>> batches;
     const std::size_t writers = std::min<std::size_t>(threads_, set_.shards.size());
-    for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, ctx_));
-    sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t thread) {
+    for (std::size_t i = 0; i < writers; ++i) batches.push_back(std::make_unique<ExtractBatch>(target, i, context_));
+    sync::for_each_index(set_.shards.size(), threads_, context_.stop_token(), [&](std::size_t at, std::size_t thread) {
       const std::string& path = set_.shards[at].path;
       const auto shard = set_.inputs->open(path);
       survey_shard(lister_, paths_of(set_.shards[at]), set_.shards[at],
                    [&](const formats::IndexMember& member, const std::string& name) {
                      const auto renamed = renamed_.find({at, member.offset});
                      batches[thread]->add(*shard, path, member, renamed == renamed_.end() ? name : renamed->second);
-                     ++ctx_.progress().items;
+                     ++context_.progress().items;
                    });
       batches[thread]->publish();
     });
@@ -309,40 +309,42 @@ class Extraction {
 
   void warn(const ExtractNeed& need) {
     if (need.unlabeled > 0) {
-      ctx_.warn("unlabeled",
-                "{} without a label: files are extracted to the paths of their names, not to class folders",
-                format_count(need.unlabeled, "sample"));
+      context_.warn("unlabeled",
+                    "{} without a label: files are extracted to the paths of their names, not to class folders",
+                    format_count(need.unlabeled, "sample"));
     }
     if (without_paths_ > 0) {
-      ctx_.warn("index_missing",
-                "{} made by convert or reshard without an index: original names are not known, so files are named "
-                "after their keys",
-                format_count(without_paths_, "shard"));
+      context_.warn("index_missing",
+                    "{} made by convert or reshard without an index: original names are not known, so files are named "
+                    "after their keys",
+                    format_count(without_paths_, "shard"));
     }
     if (need.unnamed > 0) {
-      ctx_.warn("class_names_unknown",
-                "no manifest has the class names, so folders are named by label; loaders sort folders as text, where "
-                "10 comes before 2, and number them differently");
+      context_.warn(
+          "class_names_unknown",
+          "no manifest has the class names, so folders are named by label; loaders sort folders as text, where "
+          "10 comes before 2, and number them differently");
     }
     for (const auto& [folder, manifest] : manifests_) {
       const auto empty = manifest ? std::ranges::count(manifest->classes, 0U, &formats::ManifestClass::samples) : 0;
       if (empty == 0) continue;
-      ctx_.warn("classes_empty",
-                "no folders for {} of '{}' without samples: a convert of the copy needs --class-map to keep the labels",
-                format_count(empty, "class"), folder);
+      context_.warn(
+          "classes_empty",
+          "no folders for {} of '{}' without samples: a convert of the copy needs --class-map to keep the labels",
+          format_count(empty, "class"), folder);
     }
     if (!renamed_.empty()) {
-      ctx_.warn("files_renamed", "{} renamed, because another file or folder has the same path: {}",
-                format_count(renamed_.size(), "file"), first_renamed_);
+      context_.warn("files_renamed", "{} renamed, because another file or folder has the same path: {}",
+                    format_count(renamed_.size(), "file"), first_renamed_);
     }
     if (need.left_out > 0) {
-      ctx_.warn("members_left_out", "{} outside of samples not extracted", format_count(need.left_out, "member"));
+      context_.warn("members_left_out", "{} outside of samples not extracted", format_count(need.left_out, "member"));
     }
   }
 
   io::FileSystem& files_;
   const ExtractOptions& options_;
-  Context& ctx_;
+  Context& context_;
   const unsigned threads_;
   const catalog::ShardSet set_;
   const SampleLister lister_;
@@ -359,18 +361,18 @@ class Extraction {
 
 }  // namespace
 
-ExtractResult extract(const ExtractOptions& options, Context& ctx) {
-  return extract_on(*io::posix_file_system(), options, ctx);
+ExtractResult extract(const ExtractOptions& options, Context& context) {
+  return extract_on(*io::posix_file_system(), options, context);
 }
 
-ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& ctx) {
+ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& context) {
   if (options.shards.size() == 1) {
     ExtractOptions other = options;
     std::swap(other.shards.front(), other.target);
     catalog::refuse_swapped(options.shards.front(), options.target, catalog::Content::shards,
                             command_text("shardctl extract", other));
   }
-  return Extraction(files, options, ctx).run();
+  return Extraction(files, options, context).run();
 }
 
 void ExtractOptions::describe(FieldList& v) {

@@ -45,9 +45,9 @@ struct ExtractResult {
 /// Throws Error{corrupt} for a name that leads outside the target, a link in a shard, or a shard that cannot be read
 /// completely; Error{conflict} for other files or links in the way; Error{no_space} if the target's file system has too
 /// little space.
-ExtractResult extract(const ExtractOptions& options, Context& ctx);
+ExtractResult extract(const ExtractOptions& options, Context& context);
 
 /// The same with a given file system, for tests.
-ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& ctx);
+ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

@@ -57,12 +57,12 @@ Parts split(const std::string& name) {
   return {name.substr(0, slash), name.substr(slash + 1)};
 }
 
-bool same_bytes(ByteSource& shard, std::uint64_t offset, ByteSource& file, std::uint64_t size, const Context& ctx) {
+bool same_bytes(ByteSource& shard, std::uint64_t offset, ByteSource& file, std::uint64_t size, const Context& context) {
   std::vector<std::byte> block(kPiece);
   std::uint64_t done = 0;
   bool same = true;
   shard.stream(offset, size, [&](Bytes piece) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     const MutableBytes there = MutableBytes(block).first(piece.size());
     same = same && file.read_at(done, there) == piece.size() && std::ranges::equal(piece, there);
     done += piece.size();
@@ -71,13 +71,13 @@ bool same_bytes(ByteSource& shard, std::uint64_t offset, ByteSource& file, std::
 }
 
 /// Whether `file` has the member's content; by the index's checksum if there is one, which reads no shard.
-bool holds(io::FileSource file, ByteSource& shard, const formats::IndexMember& member, const Context& ctx) {
+bool holds(io::FileSource file, ByteSource& shard, const formats::IndexMember& member, const Context& context) {
   if (file.size() != member.size) return false;
-  if (!member.xxh3) return same_bytes(shard, member.offset, file, member.size, ctx);
+  if (!member.xxh3) return same_bytes(shard, member.offset, file, member.size, context);
   try {
     formats::IndexMember stored = member;
     stored.offset = 0;
-    read_member(file, file.file().path(), stored, ctx, [](Bytes) {});
+    read_member(file, file.file().path(), stored, context, [](Bytes) {});
     return true;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
@@ -209,8 +209,8 @@ void ExtractTarget::finish() {
   finished_ = true;
 }
 
-ExtractBatch::ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx)
-    : target_(target), ctx_(ctx), staging_(target.staging(number)) {}
+ExtractBatch::ExtractBatch(ExtractTarget& target, std::size_t number, Context& context)
+    : target_(target), context_(context), staging_(target.staging(number)) {}
 
 void ExtractBatch::add(ByteSource& shard, const std::string& path, const formats::IndexMember& member,
                        const std::string& name) {
@@ -219,7 +219,7 @@ void ExtractBatch::add(ByteSource& shard, const std::string& path, const formats
     const io::Standing standing = io::standing_at(*folder, parts.name);
     if (standing == io::Standing::other) refuse(target_.root(), name);
     if (standing == io::Standing::file) {
-      if (!holds(io::FileSource(io::open_below(*folder, parts.name)), shard, member, ctx_))
+      if (!holds(io::FileSource(io::open_below(*folder, parts.name)), shard, member, context_))
         refuse(target_.root(), name);
       ++kept_;
       return;
@@ -227,7 +227,7 @@ void ExtractBatch::add(ByteSource& shard, const std::string& path, const formats
   }
   Pending pending{fmt::to_string(next_number_++), name, member.size};
   const auto file = target_.files().create_below(staging_, pending.number);
-  read_member(shard, path, member, ctx_, [&](Bytes piece) { file->write(piece); });
+  read_member(shard, path, member, context_, [&](Bytes piece) { file->write(piece); });
   pending_.push_back(std::move(pending));
   pending_bytes_ += member.size;
   if (pending_.size() == kBatchFiles || pending_bytes_ >= kBatchBytes) publish();
@@ -237,7 +237,7 @@ void ExtractBatch::publish() {
   if (pending_.empty()) return;
   target_.files().sync_all(target_.root().root());
   for (const Pending& pending : pending_) {
-    ctx_.throw_if_stopped();
+    context_.throw_if_stopped();
     publish(pending);
   }
   pending_.clear();
@@ -255,7 +255,7 @@ void ExtractBatch::publish(const Pending& pending) {
   if (io::standing_at(folder, parts.name) != io::Standing::file) refuse(target_.root(), pending.name);
   io::FileSource there(io::open_below(folder, parts.name));
   io::FileSource ours(io::open_below(staging_, pending.number));
-  if (there.size() != pending.size || !same_bytes(ours, 0, there, pending.size, ctx_)) {
+  if (there.size() != pending.size || !same_bytes(ours, 0, there, pending.size, context_)) {
     refuse(target_.root(), pending.name);
   }
   target_.files().remove_below(staging_, pending.number);

@@ -79,7 +79,7 @@ class ExtractTarget {
 /// a file with its final name is complete, also after a power cut. One object per thread.
 class ExtractBatch {
  public:
-  ExtractBatch(ExtractTarget& target, std::size_t number, Context& ctx);
+  ExtractBatch(ExtractTarget& target, std::size_t number, Context& context);
 
   /// Writes the content of `member` of the shard at `path` to `name`, unless a file with that content exists. Throws
   /// Error{conflict} if something else exists there, and the errors of read_member().
@@ -100,7 +100,7 @@ class ExtractBatch {
   void publish(const Pending& pending);
 
   ExtractTarget& target_;
-  Context& ctx_;
+  Context& context_;
   io::File staging_;
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;

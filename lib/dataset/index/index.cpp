@@ -163,17 +163,17 @@ std::vector<std::string> names_of(const std::map<std::string, bool>& readers) {
 }
 
 /// A shard that cannot be indexed needs the records that --replace removes: a salvage takes more samples with them.
-void require_whole(const std::string& path, Context& ctx) {
+void require_whole(const std::string& path, Context& context) {
   const auto files = io::posix_file_system();
   ReaderIndexWriter no_readers(*files, io::parent_folder(path), path, {});
   ReaderIndexScan scan(no_readers);
   io::FileSource source(path);
   formats::read_tar(
-      source, scan, [](Bytes) {}, ctx);
+      source, scan, [](Bytes) {}, context);
 }
 
 /// Shards that the manifest lists and that --replace would forget without a word.
-void warn_of_missing(const std::string& folder, const std::vector<std::string>& tars, Context& ctx) {
+void warn_of_missing(const std::string& folder, const std::vector<std::string>& tars, Context& context) {
   const std::string path = io::join_path(folder, formats::kManifestName);
   formats::Manifest manifest;
   try {
@@ -183,12 +183,12 @@ void warn_of_missing(const std::string& folder, const std::vector<std::string>& 
   }
   std::erase_if(manifest.shards, [&](const auto& shard) { return std::ranges::find(tars, shard.name) != tars.end(); });
   if (manifest.shards.empty()) return;
-  ctx.warn("shards_missing", "{} of the replaced manifest not in '{}', first '{}': the new one does not list them",
-           format_count(manifest.shards.size(), "shard"), folder, manifest.shards.front().name);
+  context.warn("shards_missing", "{} of the replaced manifest not in '{}', first '{}': the new one does not list them",
+               format_count(manifest.shards.size(), "shard"), folder, manifest.shards.front().name);
 }
 
 /// --replace: removes what convert or reshard wrote about the shards of a folder, damaged or not.
-void forget_conversion(const IndexOptions& options, Context& ctx) {
+void forget_conversion(const IndexOptions& options, Context& context) {
   const std::string folder = options.shards.front();
   if (options.shards.size() > 1 || catalog::is_address(folder) || !std::filesystem::is_directory(folder) ||
       !options.output.empty())
@@ -198,8 +198,8 @@ void forget_conversion(const IndexOptions& options, Context& ctx) {
   if (tars.empty()) return;
   const auto files = io::posix_file_system();
   refuse_foreign_manifest(*files, folder);
-  for (const std::string& tar : tars) require_whole(io::join_path(folder, tar), ctx);
-  warn_of_missing(folder, tars, ctx);
+  for (const std::string& tar : tars) require_whole(io::join_path(folder, tar), context);
+  warn_of_missing(folder, tars, context);
   const std::unique_ptr<io::RunFile> run = announce(*files, folder);
   const auto is_about_shards = [](const std::string& name) {
     return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
@@ -215,13 +215,13 @@ void forget_conversion(const IndexOptions& options, Context& ctx) {
 /// One run of index().
 class Indexing {
  public:
-  Indexing(const IndexOptions& options, const catalog::ShardSet& set, OutputLocation location, Context& ctx)
+  Indexing(const IndexOptions& options, const catalog::ShardSet& set, OutputLocation location, Context& context)
       : kinds_(parse_index_kinds(names_of(options.readers))),
         extras_(options.extras),
         threads_(system::thread_count(options.threads)),
         set_(set),
         location_(std::move(location)),
-        ctx_(ctx) {}
+        context_(context) {}
 
   IndexResult run() {
     refuse_incomplete();
@@ -260,7 +260,7 @@ class Indexing {
   }
 
   void index_for_others() {
-    write_reader_indexes(files_, folder_, set_.manifest->shards, kinds_, true, threads_, ctx_);
+    write_reader_indexes(files_, folder_, set_.manifest->shards, kinds_, true, threads_, context_);
     formats::Manifest manifest = *set_.manifest;
     list_extras(manifest);
     publish_manifest(files_, folder_, manifest);
@@ -270,19 +270,19 @@ class Indexing {
   void index_shards() {
     formats::Manifest manifest;
     list_extras(manifest);
-    ctx_.progress().start("index", set_.shards.size(), result_.bytes);
+    context_.progress().start("index", set_.shards.size(), result_.bytes);
     manifest.shards.resize(set_.shards.size());
     std::vector<formats::IndexedShard> foreign(set_.shards.size());
-    sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t i, std::size_t) {
+    sync::for_each_index(set_.shards.size(), threads_, context_.stop_token(), [&](std::size_t i, std::size_t) {
       manifest.shards[i] = read_whole(set_.shards[i], foreign[i]);
-      ++ctx_.progress().items;
+      ++context_.progress().items;
     });
     warn_of_changes(manifest);
     for (const formats::ManifestShard& shard : manifest.shards) {
       manifest.samples += shard.samples;
       manifest.bytes += shard.bytes;
     }
-    publish_set_indexes(files_, folder_, kinds_, std::move(foreign), ctx_);
+    publish_set_indexes(files_, folder_, kinds_, std::move(foreign), context_);
     publish_manifest(files_, folder_, manifest);
     result_.manifest_written = true;
     sum_up(manifest);
@@ -297,7 +297,7 @@ class Indexing {
     };
     const auto first = std::ranges::find_if(now.shards, is_changed);
     if (first == now.shards.end()) return;
-    ctx_.warn(
+    context_.warn(
         "bytes_changed",
         "{} had other bytes when the replaced manifest was written, the first is '{}'; if they were not written again "
         "since, restore them from a copy and run index again",
@@ -311,7 +311,7 @@ class Indexing {
       const auto file = set_.inputs->open(path);
       const std::uint64_t bytes = file->stream_all([&](Bytes piece) {
         hash.update(piece);
-        ctx_.throw_if_stopped();
+        context_.throw_if_stopped();
       });
       std::erase_if(manifest.files, [&](const auto& listed) { return listed.name == name; });
       manifest.files.push_back({name, bytes, hash.digest()});
@@ -331,7 +331,7 @@ class Indexing {
       hash.update(bytes);
       if (md5) md5->update(bytes);
     };
-    const std::uint64_t bytes = formats::read_tar(*set_.inputs->open(shard.path), indexer, hash_bytes, ctx_);
+    const std::uint64_t bytes = formats::read_tar(*set_.inputs->open(shard.path), indexer, hash_bytes, context_);
     indexer.finish();
     formats::ManifestShard entry = index.finish(bytes, hash.whole(), hash.parts());
     file.commit();
@@ -355,18 +355,18 @@ class Indexing {
   const OutputLocation location_;
   io::OutputFiles& files_ = *location_.files;
   const std::string& folder_ = location_.folder;  ///< of the indexes
-  Context& ctx_;
+  Context& context_;
   IndexResult result_;
 };
 
 }  // namespace
 
-IndexResult index(const IndexOptions& options, Context& ctx) {
+IndexResult index(const IndexOptions& options, Context& context) {
   const auto start = std::chrono::steady_clock::now();
-  if (options.replace) forget_conversion(options, ctx);
+  if (options.replace) forget_conversion(options, context);
   std::optional<OutputLocation> location;
-  if (!options.output.empty()) location = open_output_location(options.output, options.access, ctx);
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
+  if (!options.output.empty()) location = open_output_location(options.output, options.access, context);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
   if (set.folder.empty()) {
     throw usage_error("the shards are in several folders; index each folder separately");
   }
@@ -375,13 +375,13 @@ IndexResult index(const IndexOptions& options, Context& ctx) {
     throw Error(ErrorCode::usage, At{set.folder},
                 "indexes cannot be written to '{}'; give a folder or s3://bucket/prefix with --output DIR", set.folder);
   }
-  if (!location) location = open_output_location(set.folder, options.access, ctx);
+  if (!location) location = open_output_location(set.folder, options.access, context);
   catalog::check_names(options.extras, set.folder);
   for (const std::string& name : options.extras) {
     if (name.ends_with(".tar") || name == formats::kManifestName || name.starts_with(formats::kStateFolder))
       throw usage_error("--extra {} is not for shards and their indexes: those are always in the manifest", name);
   }
-  IndexResult result = Indexing(options, set, *std::move(location), ctx).run();
+  IndexResult result = Indexing(options, set, *std::move(location), context).run();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.bytes_per_second = static_cast<double>(result.bytes) / elapsed.count();
   return result;

@@ -45,6 +45,6 @@ struct IndexResult {
 /// read completely; Error{unsupported} for one that such a reader cannot read; Error{usage} for shards in several
 /// folders or with names that collide for DALI; Error{in_use} if a convert or reshard writes to the folder. The output
 /// does not depend on threads.
-IndexResult index(const IndexOptions& options, Context& ctx);
+IndexResult index(const IndexOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

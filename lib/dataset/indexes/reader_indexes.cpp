@@ -49,7 +49,7 @@ bool is_exact(const formats::ShardSummary& index, const formats::ManifestShard& 
 /// Empty when our index is missing, damaged or not exact enough.
 std::optional<formats::IndexedShard> index_by_index(io::OutputFiles& files, const std::string& folder,
                                                     const formats::ManifestShard& shard, const IndexKinds& kinds,
-                                                    Context& ctx) try {
+                                                    Context& context) try {
   const std::string path = io::join_path(folder, formats::shard_index_path(shard.name));
   const auto source = files.open(path);
   if (!is_exact(formats::read_shard_summary(*source, path), shard)) return std::nullopt;
@@ -65,7 +65,7 @@ std::optional<formats::IndexedShard> index_by_index(io::OutputFiles& files, cons
   if (!layout.is_whole(summary.bytes)) return std::nullopt;
   writer.facts().wids_samples = summary.samples;
   writer.publish(summary.bytes - formats::kTarEnd);
-  ctx.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
+  context.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
   return std::move(writer.facts());
 } catch (const Error& error) {
   if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt) return std::nullopt;
@@ -73,16 +73,16 @@ std::optional<formats::IndexedShard> index_by_index(io::OutputFiles& files, cons
 }
 
 formats::IndexedShard index_by_headers(io::OutputFiles& files, const std::string& folder,
-                                       const formats::ManifestShard& shard, const IndexKinds& kinds, Context& ctx) {
+                                       const formats::ManifestShard& shard, const IndexKinds& kinds, Context& context) {
   ReaderIndexWriter writer(files, folder, io::join_path(folder, shard.name), kinds);
   ReaderIndexScan scan(writer);
-  formats::scan_tar(*files.open(writer.path()), scan, ctx);
+  formats::scan_tar(*files.open(writer.path()), scan, context);
   scan.finish();
   return std::move(writer.facts());
 }
 
 std::string md5_of(io::OutputFiles& files, const std::string& folder, const formats::ManifestShard& shard,
-                   Context& ctx) {
+                   Context& context) {
   const std::string kept = io::join_path(folder, formats::shard_md5_path(shard.name));
   if (files.exists(kept)) {
     if (auto md5 = formats::read_shard_md5(io::read_text(files, kept), shard)) return *md5;
@@ -91,10 +91,10 @@ std::string md5_of(io::OutputFiles& files, const std::string& folder, const form
   ChecksumStream md5(ChecksumKind::md5);
   Xxh3Stream hash;
   files.open(path)->stream_all([&](Bytes piece) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     hash.update(piece);
     md5.update(piece);
-    ctx.progress().bytes.fetch_add(piece.size(), std::memory_order_relaxed);
+    context.progress().bytes.fetch_add(piece.size(), std::memory_order_relaxed);
   });
   if (!(hash.digest() == shard.xxh3_128)) {
     throw Error(ErrorCode::corrupt, At{path},
@@ -110,42 +110,42 @@ std::string md5_of(io::OutputFiles& files, const std::string& folder, const form
 /// set.
 std::vector<formats::IndexedShard> index_known_shards(io::OutputFiles& files, const std::string& folder,
                                                       const std::vector<formats::ManifestShard>& shards,
-                                                      const IndexKinds& kinds, unsigned threads, Context& ctx) {
+                                                      const IndexKinds& kinds, unsigned threads, Context& context) {
   std::vector<formats::IndexedShard> facts(shards.size());
-  sync::for_each_index(shards.size(), threads, ctx.stop_token(), [&](std::size_t i, std::size_t) {
-    std::optional<formats::IndexedShard> by_index = index_by_index(files, folder, shards[i], kinds, ctx);
-    facts[i] = by_index ? std::move(*by_index) : index_by_headers(files, folder, shards[i], kinds, ctx);
+  sync::for_each_index(shards.size(), threads, context.stop_token(), [&](std::size_t i, std::size_t) {
+    std::optional<formats::IndexedShard> by_index = index_by_index(files, folder, shards[i], kinds, context);
+    facts[i] = by_index ? std::move(*by_index) : index_by_headers(files, folder, shards[i], kinds, context);
     facts[i].bytes = shards[i].bytes;
-    if (need_md5(kinds)) facts[i].md5 = md5_of(files, folder, shards[i], ctx);
-    ++ctx.progress().items;
+    if (need_md5(kinds)) facts[i].md5 = md5_of(files, folder, shards[i], context);
+    ++context.progress().items;
   });
   return facts;
 }
 
 /// Users edit some files: one with another text is kept.
 void publish_unless_edited(io::OutputFiles& files, const formats::IndexKind& kind, const std::string& path,
-                           const formats::SetIndexFile& file, const std::string& before, Context& ctx) {
+                           const formats::SetIndexFile& file, const std::string& before, Context& context) {
   if (!files.exists(path)) {
     if (file.unknown.empty()) return io::publish(files, path, as_bytes(file.text));
-    return ctx.warn(file.code, file.unknown);
+    return context.warn(file.code, file.unknown);
   }
   const std::string text = io::read_text(files, path);
   if (!file.unknown.empty() || text == file.text) return;
   if (text == before) return io::publish(files, path, as_bytes(file.text));
-  ctx.warn(fmt::format("{}_file_kept", kind.name),
-           "'{}' differs from the index for these shards and was kept; to have it written again, move it away: {}",
-           path, remedy::in_text(remedy::move_away({path})));
+  context.warn(fmt::format("{}_file_kept", kind.name),
+               "'{}' differs from the index for these shards and was kept; to have it written again, move it away: {}",
+               path, remedy::in_text(remedy::move_away({path})));
 }
 
 void publish_set_index(io::OutputFiles& files, const std::string& folder, const formats::IndexKind& kind,
-                       const std::vector<formats::IndexedShard>& shards, std::size_t earlier, Context& ctx) {
+                       const std::vector<formats::IndexedShard>& shards, std::size_t earlier, Context& context) {
   const std::string prefix = io::join_path(folder, "");
   formats::SetIndex index = kind.write_set(shards, prefix);
   formats::SetIndex before;
   if (earlier > 0 && earlier < shards.size()) {
     before = kind.write_set({shards.begin(), shards.begin() + static_cast<std::ptrdiff_t>(earlier)}, prefix);
   }
-  for (Finding& warning : index.warnings) ctx.warn(std::move(warning.code), std::move(warning.text));
+  for (Finding& warning : index.warnings) context.warn(std::move(warning.code), std::move(warning.text));
   const std::string lies_in = io::parent_folder(io::join_path(folder, kind.set_files.front()));
   if (kind.set_files.front().find('/') != std::string::npos) {
     files.create_directories(lies_in);
@@ -156,7 +156,7 @@ void publish_set_index(io::OutputFiles& files, const std::string& folder, const 
     const formats::SetIndexFile& file = index.files[i];
     const std::string path = io::join_path(folder, file.name);
     if (file.users_edit) {
-      publish_unless_edited(files, kind, path, file, i < before.files.size() ? before.files[i].text : "", ctx);
+      publish_unless_edited(files, kind, path, file, i < before.files.size() ? before.files[i].text : "", context);
     } else {
       io::publish(files, path, as_bytes(file.text));
     }
@@ -165,7 +165,7 @@ void publish_set_index(io::OutputFiles& files, const std::string& folder, const 
 
 /// Whether every one of `shards` has its index of this kind. Warns if only some have.
 bool all_have(io::OutputFiles& files, const formats::IndexKind& kind, const std::string& folder,
-              const std::vector<formats::ManifestShard>& shards, Context& ctx) {
+              const std::vector<formats::ManifestShard>& shards, Context& context) {
   const auto has = [&](const formats::ManifestShard& shard) {
     // A damaged MD5 is computed again.
     return files.exists(
@@ -174,8 +174,8 @@ bool all_have(io::OutputFiles& files, const formats::IndexKind& kind, const std:
   const auto with = static_cast<std::size_t>(std::ranges::count_if(shards, has));
   if (with == 0 || with == shards.size()) return with > 0;
   const auto lacking = std::ranges::find_if_not(shards, has);
-  ctx.warn("index_incomplete", "'{}' has no index for {}, other shards have one; {} makes all of them",
-           io::join_path(folder, lacking->name), kind.name, remedy::in_text(remedy::index({folder}, kind.name)));
+  context.warn("index_incomplete", "'{}' has no index for {}, other shards have one; {} makes all of them",
+               io::join_path(folder, lacking->name), kind.name, remedy::in_text(remedy::index({folder}, kind.name)));
   return false;
 }
 
@@ -297,11 +297,11 @@ IndexKinds index_kinds_of(io::OutputFiles& files, const std::string& folder,
 }
 
 void publish_set_indexes(io::OutputFiles& files, const std::string& folder, const IndexKinds& kinds,
-                         std::vector<formats::IndexedShard> shards, Context& ctx, std::size_t earlier) {
+                         std::vector<formats::IndexedShard> shards, Context& context, std::size_t earlier) {
   if (shards.empty()) return;
   std::ranges::sort(shards, {}, &formats::IndexedShard::name);
   for (const formats::IndexKind* kind : kinds) {
-    if (kind->write_set != nullptr) publish_set_index(files, folder, *kind, shards, earlier, ctx);
+    if (kind->write_set != nullptr) publish_set_index(files, folder, *kind, shards, earlier, context);
   }
 }
 
@@ -359,27 +359,27 @@ std::string publish_manifest(io::OutputFiles& files, const std::string& folder, 
 
 void write_reader_indexes(io::OutputFiles& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
-                          unsigned threads, Context& ctx, std::size_t earlier) {
+                          unsigned threads, Context& context, std::size_t earlier) {
   if (kinds.empty()) return;
-  ctx.progress().start("index for other readers", shards.size());
-  std::vector<formats::IndexedShard> facts = index_known_shards(files, folder, shards, kinds, threads, ctx);
-  if (whole_set) publish_set_indexes(files, folder, kinds, std::move(facts), ctx, earlier);
+  context.progress().start("index for other readers", shards.size());
+  std::vector<formats::IndexedShard> facts = index_known_shards(files, folder, shards, kinds, threads, context);
+  if (whole_set) publish_set_indexes(files, folder, kinds, std::move(facts), context, earlier);
 }
 
 void merge_reader_indexes(io::OutputFiles& files, const std::string& folder,
-                          const std::vector<formats::ManifestShard>& shards, Context& ctx, std::size_t earlier) {
+                          const std::vector<formats::ManifestShard>& shards, Context& context, std::size_t earlier) {
   IndexKinds kinds;
   IndexKinds to_count;  // without a file beside each shard: those are there
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
     // Nothing of the set depends on indexes that lie only beside each shard, such as DALI's.
-    if (kind.write_set == nullptr || !all_have(files, kind, folder, shards, ctx)) continue;
+    if (kind.write_set == nullptr || !all_have(files, kind, folder, shards, context)) continue;
     kinds.push_back(&kind);
     if (kind.shard_file == nullptr) to_count.push_back(&kind);
   }
   if (kinds.empty()) return;
   publish_set_indexes(files, folder, kinds,
-                      index_known_shards(files, folder, shards, to_count, system::thread_count(std::nullopt), ctx), ctx,
-                      earlier);
+                      index_known_shards(files, folder, shards, to_count, system::thread_count(std::nullopt), context),
+                      context, earlier);
 }
 
 }  // namespace shardkit::dataset

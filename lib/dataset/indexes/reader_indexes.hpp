@@ -92,7 +92,7 @@ class ReaderIndexScan : public formats::TarHandler {
 /// warning.
 /// `earlier`: how many of the shards the set had before --append: a file that was written for these is replaced.
 void publish_set_indexes(io::OutputFiles& files, const std::string& folder, const IndexKinds& kinds,
-                         std::vector<formats::IndexedShard> shards, Context& ctx, std::size_t earlier = 0);
+                         std::vector<formats::IndexedShard> shards, Context& context, std::size_t earlier = 0);
 
 /// What a manifest lists beside shards and indexes: the files of `index --extra`.
 std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest);
@@ -107,12 +107,12 @@ std::string publish_manifest(io::OutputFiles& files, const std::string& folder, 
 /// before they publish their manifest.
 void write_reader_indexes(io::OutputFiles& files, const std::string& folder,
                           const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
-                          unsigned threads, Context& ctx, std::size_t earlier = 0);
+                          unsigned threads, Context& context, std::size_t earlier = 0);
 
 /// After the parts of a convert wrote the indexes of each shard: writes those of the whole set, of the kinds that every
 /// shard has. Warns if only some parts wrote a kind.
 void merge_reader_indexes(io::OutputFiles& files, const std::string& folder,
-                          const std::vector<formats::ManifestShard>& shards, Context& ctx, std::size_t earlier = 0);
+                          const std::vector<formats::ManifestShard>& shards, Context& context, std::size_t earlier = 0);
 
 /// Saves a shard's MD5.
 void keep_md5(io::OutputFiles& files, const std::string& folder, const formats::ManifestShard& shard,

@@ -10,7 +10,7 @@ namespace {
 
 /// Passes on the rows of one shard, in the order of the archive: the lister returns members inside a sample before or
 /// after it, so rows wait for the next sample.
-void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsResult& result, Context& ctx,
+void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsResult& result, Context& context,
                 const LsRowSink& sink) {
   std::vector<LsRow> rows;
   const auto hand_out = [&](std::uint64_t end) {
@@ -19,7 +19,7 @@ void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsR
     for (auto row = rows.begin(); row != last; ++row) {
       ++result.members;
       sink(*row);
-      if (ctx.keeps_result()) result.rows.push_back(std::move(*row));
+      if (context.keeps_result()) result.rows.push_back(std::move(*row));
     }
     rows.erase(rows.begin(), last);
   };
@@ -35,23 +35,23 @@ void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsR
     rows.push_back({shard.name, {}, std::move(entry.name), entry.data_offset, entry.size, {}});
     if (rows.size() > 2 * kMostSampleMembers) hand_out(UINT64_MAX);  // which no sample is known to interleave
   };
-  visitor.finding = warn_of_damage(shard, ctx);
+  visitor.finding = warn_of_damage(shard, context);
   lister.list(shard, visitor, true);
   hand_out(UINT64_MAX);
 }
 
 }  // namespace
 
-LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink) {
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, ctx, options.access);
-  const SampleLister lister(set, ctx);
+LsResult ls(const LsOptions& options, Context& context, const LsRowSink& sink) {
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
+  const SampleLister lister(set, context);
   LsResult result;
-  ctx.progress().start("list", set.shards.size(), set.bytes());
+  context.progress().start("list", set.shards.size(), set.bytes());
   for (const catalog::ShardFile& shard : set.shards) {
-    ctx.throw_if_stopped();
-    list_shard(lister, shard, result, ctx, sink);
+    context.throw_if_stopped();
+    list_shard(lister, shard, result, context, sink);
     ++result.shards;
-    ++ctx.progress().items;
+    ++context.progress().items;
   }
   return result;
 }

@@ -50,6 +50,6 @@ using LsRowSink = std::function<void(const LsRow&)>;
 /// Shards made by convert are listed from their index, all others from headers: an index made by `shardctl index` lacks
 /// members outside of samples and the case of extensions. A damaged shard is a warning. Throws the errors of
 /// resolve_shards(), SampleLister and the sink.
-LsResult ls(const LsOptions& options, Context& ctx, const LsRowSink& sink);
+LsResult ls(const LsOptions& options, Context& context, const LsRowSink& sink);
 
 }  // namespace shardkit::dataset

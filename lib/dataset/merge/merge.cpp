@@ -161,11 +161,11 @@ void MergeResult::describe(FieldList& v) {
   v.field({"manifest", "manifest of the set"}, manifest);
 }
 
-MergeResult merge(const MergeOptions& options, Context& ctx) {
-  const auto [files, folder] = open_output_location(options.target, options.access, ctx);
+MergeResult merge(const MergeOptions& options, Context& context) {
+  const auto [files, folder] = open_output_location(options.target, options.access, context);
   WriteOptions whole_set;
   whole_set.recheck = options.recheck;
-  ConvertJob job(folder, whole_set, {}, *files, ctx);
+  ConvertJob job(folder, whole_set, {}, *files, context);
   OutputSet& set = job.add_set("");
   if (!set.has_plan()) refuse_without_parts(set);
   set.prepare();
@@ -181,7 +181,7 @@ MergeResult merge(const MergeOptions& options, Context& ctx) {
   std::vector<formats::IndexSkip> skipped;
   const formats::Manifest added = set.manifest_of(set.shards, skipped);
   const formats::Manifest manifest = set.whole_manifest(set.earlier_manifest(), added);
-  merge_reader_indexes(*files, folder, manifest.shards, ctx, manifest.shards.size() - added.shards.size());
+  merge_reader_indexes(*files, folder, manifest.shards, context, manifest.shards.size() - added.shards.size());
   const std::string path = job.publish(set, manifest);
   for (const FoundPart& found : parts) files->remove(found.path);
   return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};

@@ -32,6 +32,6 @@ struct MergeResult {
 /// merge`. Needs all parts of one count; those of other counts are forgotten. Throws Error{conflict} that names the
 /// gap, Error{not_found} if a shard does not exist, Error{in_use} if a run with another plan is live. Merging again is
 /// harmless.
-MergeResult merge(const MergeOptions& options, Context& ctx);
+MergeResult merge(const MergeOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

@@ -165,24 +165,24 @@ void PartsResult::describe(FieldList& v) {
   v.field({"rows", "one row per part"}, rows);
 }
 
-PartsResult parts(const PartsOptions& options, Context& ctx) {
-  const auto [files, folder] = open_output_location(options.target, options.access, ctx);
+PartsResult parts(const PartsOptions& options, Context& context) {
+  const auto [files, folder] = open_output_location(options.target, options.access, context);
   const std::deque<Set> sets = open_sets(folder, *files);
   const Division division = find_division(sets, folder);
   PartsResult result;
   result.parts = division.parts;
   result.merged = std::ranges::all_of(sets, &Set::is_merged);
   std::vector<std::uint64_t> tasks;
-  ctx.progress().start("check", division.parts);
+  context.progress().start("check", division.parts);
   for (std::uint64_t part = 0; part < division.parts; ++part) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     const std::uint64_t task = division.id_of(part);
     result.rows.push_back(row_of(sets, {part, division.parts}, task));
     count(result.rows.back(), result);
     const PartState state = result.rows.back().state;
     const bool is_open = state == PartState::missing || state == PartState::failed;
     if (is_open && (tasks.empty() || tasks.back() != task)) tasks.push_back(task);
-    ++ctx.progress().items;
+    ++context.progress().items;
   }
   result.missing_tasks = number_ranges(tasks);
   return result;

@@ -16,10 +16,10 @@ namespace shardkit::dataset {
 namespace {
 
 /// One plan is of one set.
-void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& ctx) {
-  const catalog::SetFolders sets = catalog::find_set_folders(images, ctx, !options.sharding.unlabeled);
+void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& context) {
+  const catalog::SetFolders sets = catalog::find_set_folders(images, context, !options.sharding.unlabeled);
   if (sets.names.empty()) {
-    if (options.sharding.class_map.empty()) catalog::refuse_unclear_sets(images, ctx, !options.sharding.unlabeled);
+    if (options.sharding.class_map.empty()) catalog::refuse_unclear_sets(images, context, !options.sharding.unlabeled);
     return;
   }
   throw Error(ErrorCode::usage, At{images.path},
@@ -31,14 +31,14 @@ void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& 
 }
 
 /// A plan at an address is an object in its folder.
-OutputLocation open_plan_file(const PlanOptions& options, Context& ctx) {
+OutputLocation open_plan_file(const PlanOptions& options, Context& context) {
   if (!catalog::is_address(options.output)) return {io::posix_file_system(), io::published_path(options.output)};
   const std::string folder = io::parent_folder(options.output);
   const std::string name = options.output.substr(folder.size() + 1);
   if (name.empty() || !catalog::is_address(folder)) {
     throw usage_error("-o '{}' names no object; give s3://bucket/key", without_secrets(options.output));
   }
-  OutputLocation location = open_output_location(folder, options.sharding.access, ctx);
+  OutputLocation location = open_output_location(folder, options.sharding.access, context);
   location.folder = io::join_path(location.folder, name);
   return location;
 }
@@ -75,23 +75,23 @@ void PlanResult::describe(FieldList& v) {
   v.field({"scan_seconds", Unit::seconds, "time for listing and reading sizes"}, scan_seconds);
 }
 
-PlanResult plan(const PlanOptions& options, Context& ctx) {
+PlanResult plan(const PlanOptions& options, Context& context) {
   if (options.output.empty()) throw usage_error("missing -o FILE: where to write the plan");
-  const auto [files, output] = open_plan_file(options, ctx);
+  const auto [files, output] = open_plan_file(options, context);
   const bool listed = !options.sharding.images.list.empty();
   const catalog::SourceFolder images(options.source, listed,
-                                     std::make_shared<catalog::Inputs>(options.sharding.access, ctx));
-  if (!listed) refuse_set_folders(images, options, ctx);
+                                     std::make_shared<catalog::Inputs>(options.sharding.access, context));
+  if (!listed) refuse_set_folders(images, options, context);
   io::AtomicFile file(*files, output);
   const bool skips = options.sharding.on_bad == OnBad::skip;
-  ctx.progress().expect_stages(2);
-  ctx.progress().next_stage();
+  context.progress().expect_stages(2);
+  context.progress().next_stage();
   const auto none = [](const std::string&) { return false; };
-  const ScannedSource source = skips ? scan_whole_source(images, options.sharding, {}, options.threads, none, ctx)
-                                     : scan_source(images, options.sharding, {}, options.threads, ctx);
-  warn_of_classes(source, {}, ctx);
-  ctx.progress().next_stage();
-  PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, ctx), options.output,
+  const ScannedSource source = skips ? scan_whole_source(images, options.sharding, {}, options.threads, none, context)
+                                     : scan_source(images, options.sharding, {}, options.threads, context);
+  warn_of_classes(source, {}, context);
+  context.progress().next_stage();
+  PlanResult result{write_plan(source, options.sharding, {.parts = options.parts}, file, context), options.output,
                     source.scan_seconds};
   if (files->is_local()) {
     file.commit();
@@ -106,9 +106,9 @@ PlanResult plan(const PlanOptions& options, Context& ctx) {
         result.samples < world * workers
             ? fmt::format("with only {}, use fewer ranks or workers", format_count(result.samples, "sample"))
             : fmt::format("use --multiple-of {}", world * workers);
-    ctx.warn("fewer_shards_than_readers", "{} x {} open {}, but there {} {}: some would read nothing; {}",
-             format_count(world, "rank"), format_count(workers, "worker"), format_count(world * workers, "stream"),
-             result.shards == 1 ? "is" : "are", format_count(result.shards, "shard"), advice);
+    context.warn("fewer_shards_than_readers", "{} x {} open {}, but there {} {}: some would read nothing; {}",
+                 format_count(world, "rank"), format_count(workers, "worker"), format_count(world * workers, "stream"),
+                 result.shards == 1 ? "is" : "are", format_count(result.shards, "shard"), advice);
   }
   return result;
 }

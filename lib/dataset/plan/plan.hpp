@@ -31,6 +31,6 @@ struct PlanResult : PlanSummary {
 };
 
 /// Scans a tree and writes the plan of its shards: `shardctl plan`.
-PlanResult plan(const PlanOptions& options, Context& ctx);
+PlanResult plan(const PlanOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

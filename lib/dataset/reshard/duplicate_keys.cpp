@@ -26,12 +26,12 @@ class Settler {
  public:
   Settler(SampleTable& table, bool mark) : table_(table), mark_(mark) {}
 
-  void run(Context& ctx) {
+  void run(Context& context) {
     SampleOrder order = input_order(table_);
     const auto hash = [this](std::uint32_t sample) { return table_.record(sample).key_hash; };
     unsigned compared = 0;
     std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-      if (++compared % 65536 == 0) ctx.throw_if_stopped();  // ten million take seconds
+      if (++compared % 65536 == 0) context.throw_if_stopped();  // ten million take seconds
       return hash(a) != hash(b) ? hash(a) < hash(b) : a < b;
     });
     for (auto begin = order.begin(); begin != order.end();) {
@@ -112,13 +112,13 @@ class Settler {
 }  // namespace
 
 std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, const ReshardOptions& options,
-                                    Context& ctx) {
-  ctx.progress().start("compare keys", table.size());
+                                    Context& context) {
+  context.progress().start("compare keys", table.size());
   Settler settler(table, options.mark_duplicates);
-  settler.run(ctx);
+  settler.run(context);
   // A marked key may meet one that was there before: then only an error is honest.
   Settler after(table, false);
-  if (settler.has_marked()) after.run(ctx);
+  if (settler.has_marked()) after.run(context);
   const Settler& last = settler.has_marked() ? after : settler;
   if (last.repeated_keys() == 0) return settler.joined();
   const formats::MovedSample first = table.read(last.refused().first);

@@ -60,7 +60,7 @@ std::map<std::string, std::string> plan_options(ReshardOptions options, const st
 /// separated by their original paths, if indexes have them. A label without a name gets its number as name if others
 /// have names; without any name there are no classes.
 std::vector<formats::ManifestClass> plan_classes(const ReshardInputs& inputs, const SampleTable& table,
-                                                 const SampleOrder& order, const Context& ctx) {
+                                                 const SampleOrder& order, const Context& context) {
   if (inputs.classes.empty()) return {};
   std::map<std::uint64_t, std::vector<std::string>> names = names_by_label(inputs.classes);
   std::map<std::uint64_t, std::vector<std::uint64_t>> samples;  // of a label, by class
@@ -75,7 +75,7 @@ std::vector<formats::ManifestClass> plan_classes(const ReshardInputs& inputs, co
       ++counts[0];
       continue;
     }
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     const formats::MovedSample line = table.read(sample);  // from disk
     ++counts[class_of(inputs.tars[line.input], line, of_label).value_or(0)];
   }
@@ -103,8 +103,8 @@ void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& orde
 class Resharding {
  public:
   /// `target`: the folder in `files`.
-  Resharding(const ReshardOptions& options, io::OutputFiles& files, const std::string& target, Context& ctx)
-      : options_(options), ctx_(ctx), rule_(split_rule(options)), job_(target, options, {}, files, ctx) {
+  Resharding(const ReshardOptions& options, io::OutputFiles& files, const std::string& target, Context& context)
+      : options_(options), context_(context), rule_(split_rule(options)), job_(target, options, {}, files, context) {
     check(options);
     if (rule_.shares.empty()) job_.add_set("");
     for (const SplitShare& share : rule_.shares) job_.add_set(share.name);
@@ -113,8 +113,8 @@ class Resharding {
 
   ReshardResult run() {
     // Reading the inputs, planning, a check of the target, and the sets to write.
-    ctx_.progress().expect_stages(3 + (options_.dry_run ? 0 : job_.sets().size()));
-    ctx_.progress().next_stage();
+    context_.progress().expect_stages(3 + (options_.dry_run ? 0 : job_.sets().size()));
+    context_.progress().next_stage();
     find_inputs();
     SampleFilter(options_, inputs_);  // before anything is written or unpacked
     for (OutputSet& set : job_.sets()) job_.prepare(set);
@@ -124,7 +124,7 @@ class Resharding {
                                     ? io::temporary_folder()
                                     : job_.sets().front().state_path("");
     try {
-      unpack_inputs(inputs_, options_, scratch, job_.cores(), *scratch_files_, ctx_);
+      unpack_inputs(inputs_, options_, scratch, job_.cores(), *scratch_files_, context_);
       make_plans(scratch);
     } catch (const Error&) {
       for (OutputSet& set : job_.sets()) set.remove_if_empty();
@@ -142,23 +142,23 @@ class Resharding {
   void find_inputs() {
     std::vector<std::string> folders;
     for (const OutputSet& set : job_.sets()) folders.push_back(set.folder());
-    inputs_ = find_reshard_inputs(options_, folders, ctx_);
+    inputs_ = find_reshard_inputs(options_, folders, context_);
     result_.inputs = inputs_.tars.size();
   }
 
   void make_plans(const std::string& scratch) {
     SampleTable table(*scratch_files_, scratch);
-    const GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, ctx_);
+    const GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, context_);
     report_ignored(gathered.ignored);
-    result_.regrouped = settle_duplicate_keys(table, inputs_, options_, ctx_);
+    result_.regrouped = settle_duplicate_keys(table, inputs_, options_, context_);
     report_regrouped();
 
     SampleOrder order = input_order(table);
     if (options_.sample) {
       const std::uint64_t count = wanted_samples(*options_.sample, order.size());
       if (count > order.size()) {
-        ctx_.warn("sample_short", "--sample {} takes every sample: there are only {}", *options_.sample,
-                  format_count(order.size(), "sample"));
+        context_.warn("sample_short", "--sample {} takes every sample: there are only {}", *options_.sample,
+                      format_count(order.size(), "sample"));
       }
       order = draw_samples(table, std::move(order), count, options_.seed);
     }
@@ -169,11 +169,11 @@ class Resharding {
       result_.lost_bytes = gathered.lost_bytes;
       result_.lost_samples_known = gathered.lost_known;
     }
-    ctx_.progress().next_stage();
-    ctx_.progress().start("plan", order.size(), 0, "samples");
+    context_.progress().next_stage();
+    context_.progress().start("plan", order.size(), 0, "samples");
     divide(table, std::move(order));
     for (std::size_t i = 0; i < orders_.size(); ++i) make_plan(job_.sets()[i], std::move(orders_[i]), table);
-    warn_of_oversized(oversized_, ctx_);
+    warn_of_oversized(oversized_, context_);
   }
 
   void divide(const SampleTable& table, SampleOrder order) {
@@ -191,7 +191,7 @@ class Resharding {
       sample.group_hash = xxh3_64(as_bytes(rule_.group(line.key, line.path)));
       return sample;
     };
-    DividedSamples divided = split_samples(order, rule_, facts, ctx_);
+    DividedSamples divided = split_samples(order, rule_, facts, context_);
     const auto names = names_by_label(inputs_.classes);
     warn_of_small_classes(
         divided, rule_,
@@ -199,13 +199,13 @@ class Resharding {
           const auto found = names.find(label);
           return found == names.end() || found->second.empty() ? fmt::to_string(label) : found->second.front();
         },
-        ctx_);
+        context_);
     for (std::size_t i = 0; i < orders_.size(); ++i) refuse_empty_set(rule_, i, divided);
     orders_ = std::move(divided.sets);
   }
 
   void make_plan(OutputSet& set, SampleOrder order, const SampleTable& table) {
-    if (options_.sort) sort_by_key(table, order, ctx_);
+    if (options_.sort) sort_by_key(table, order, context_);
     if (options_.shuffle) {
       Prng prng(*options_.shuffle);
       shuffle(std::span(order), prng);
@@ -221,8 +221,11 @@ class Resharding {
   /// fit into memory.
   void write_plan(const std::string& set, const SampleTable& table, const SampleOrder& order, ByteSink& sink) {
     refuse_larger_than_memory(table, order);
-    formats::PlanHead head{
-        options_.sizes.name, plan_options(options_, set, inputs_), plan_classes(inputs_, table, order, ctx_), {}, {}};
+    formats::PlanHead head{options_.sizes.name,
+                           plan_options(options_, set, inputs_),
+                           plan_classes(inputs_, table, order, context_),
+                           {},
+                           {}};
     for (const ReshardInput& input : inputs_.tars) head.inputs.push_back(input.identity);
     // As in a convert with --split, only one set lists the files that the converts left out.
     if (rule_.shares.empty() || set == rule_.shares.front().name) head.skipped = inputs_.left_out;
@@ -238,9 +241,9 @@ class Resharding {
         const formats::MovedSample sample = table.read(order[next++]);
         writer.add(sample);
         if (sample.key != sample.source_key) ++result_.renamed;
-        ++ctx_.progress().items;
+        ++context_.progress().items;
       }
-      ctx_.throw_if_stopped();
+      context_.throw_if_stopped();
     }
     writer.finish();
   }
@@ -248,16 +251,17 @@ class Resharding {
   void report_ignored(std::uint64_t ignored) {
     result_.ignored_members = ignored;
     if (ignored == 0) return;
-    ctx_.warn("members_ignored",
-              "{} of the inputs left out: metadata, hidden files, links or names without an extension, which readers "
-              "of shards ignore too",
-              format_count(ignored, "member"));
+    context_.warn(
+        "members_ignored",
+        "{} of the inputs left out: metadata, hidden files, links or names without an extension, which readers "
+        "of shards ignore too",
+        format_count(ignored, "member"));
   }
 
   void report_regrouped() {
     if (result_.regrouped == 0) return;
-    ctx_.warn("members_regrouped", "{} of members that were separated from their samples joined again",
-              format_count(result_.regrouped, "group"));
+    context_.warn("members_regrouped", "{} of members that were separated from their samples joined again",
+                  format_count(result_.regrouped, "group"));
   }
 
   void resume() {
@@ -279,15 +283,15 @@ class Resharding {
 
   void warn_of_dropped() {
     if (result_.dropped == 0) return;
-    ctx_.warn("samples_dropped", "{} left out by {}; the result and the indexes contain the reasons",
-              format_count(result_.dropped, "sample"),
-              !options_.salvage   ? "--drop-bad"
-              : options_.drop_bad ? "--drop-bad and --salvage"
-                                  : "--salvage");
+    context_.warn("samples_dropped", "{} left out by {}; the result and the indexes contain the reasons",
+                  format_count(result_.dropped, "sample"),
+                  !options_.salvage   ? "--drop-bad"
+                  : options_.drop_bad ? "--drop-bad and --salvage"
+                                      : "--salvage");
   }
 
   const ReshardOptions& options_;
-  Context& ctx_;
+  Context& context_;
   const std::unique_ptr<io::FileSystem> scratch_files_ = io::posix_file_system();
   SplitRule rule_;
   ConvertJob job_;
@@ -314,15 +318,15 @@ void refuse_swapped(const ReshardOptions& options) {
 
 std::string command_of(const ReshardOptions& options) { return command_text("shardctl reshard", options); }
 
-ReshardResult reshard(const ReshardOptions& options, Context& ctx) {
-  const OutputLocation location = open_output_location(options.target, options.access, ctx);
+ReshardResult reshard(const ReshardOptions& options, Context& context) {
+  const OutputLocation location = open_output_location(options.target, options.access, context);
   refuse_swapped(options);
-  return Resharding(options, *location.files, location.folder, ctx).run();
+  return Resharding(options, *location.files, location.folder, context).run();
 }
 
-ReshardResult reshard_on(io::OutputFiles& files, const ReshardOptions& options, Context& ctx) {
+ReshardResult reshard_on(io::OutputFiles& files, const ReshardOptions& options, Context& context) {
   refuse_swapped(options);
-  return Resharding(options, files, options.target, ctx).run();
+  return Resharding(options, files, options.target, context).run();
 }
 
 }  // namespace shardkit::dataset

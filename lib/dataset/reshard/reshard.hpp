@@ -58,9 +58,9 @@ std::string command_of(const ReshardOptions& options);
 /// Shards to other shards: `shardctl reshard`. Two passes: the first records where each sample is (32 bytes of memory
 /// each, the rest on disk next to the output), the second copies. Resumes, refuses changed inputs and options, and
 /// works in parts as convert does. The output does not depend on threads, parts or machine.
-ReshardResult reshard(const ReshardOptions& options, Context& ctx);
+ReshardResult reshard(const ReshardOptions& options, Context& context);
 
 /// The same with a given file system, for tests.
-ReshardResult reshard_on(io::OutputFiles& files, const ReshardOptions& options, Context& ctx);
+ReshardResult reshard_on(io::OutputFiles& files, const ReshardOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

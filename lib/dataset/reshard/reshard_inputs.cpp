@@ -291,22 +291,23 @@ std::size_t require_class_of(const ReshardInput& tar, const formats::MovedSample
 }
 
 ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
-                                  Context& ctx) {
+                                  Context& context) {
   ReshardInputs inputs;
   NamesByFolder folders;
   std::set<fs::path> given;
   refuse_targets_in_inputs(options.inputs, targets);
   for (const std::string& input : options.inputs) {
     if (!given.insert((fs::path(input) / "").lexically_normal()).second)
-      ctx.warn("input_twice", "'{}' was given twice; its samples are taken only once", input);
+      context.warn("input_twice", "'{}' was given twice; its samples are taken only once", input);
   }
-  const catalog::ShardSet set = catalog::resolve_shards(options.inputs, ctx, options.access, catalog::FolderTars::all);
+  const catalog::ShardSet set =
+      catalog::resolve_shards(options.inputs, context, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
   if (!options.salvage) {
     refuse_missing(set, manifests);
   } else if (const auto missing = what_is_missing(set, manifests)) {
-    ctx.warn("shards_missing", "{}; all other samples are taken", *missing);
+    context.warn("shards_missing", "{}; all other samples are taken", *missing);
   }
   if (const auto conflicts = compare_labels(manifests).conflicts; !conflicts.empty() && !options.merge_classes) {
     throw Error(ErrorCode::conflict, {},
@@ -346,7 +347,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
 }
 
 void unpack_inputs(ReshardInputs& inputs, const ReshardOptions& options, const std::string& folder, unsigned threads,
-                   io::FileSystem& files, Context& ctx) {
+                   io::FileSystem& files, Context& context) {
   std::vector<ReshardInput*> compressed;
   std::uint64_t packed_bytes = 0;
   for (ReshardInput& input : inputs.tars) {
@@ -356,18 +357,18 @@ void unpack_inputs(ReshardInputs& inputs, const ReshardOptions& options, const s
   }
   if (compressed.empty()) return;
   catalog::require_space_to_unpack(folder, packed_bytes, format_count(compressed.size(), "compressed input"));
-  ctx.progress().start("unpack", compressed.size());
-  sync::for_each_index(compressed.size(), threads, ctx.stop_token(), [&](std::size_t at, std::size_t) {
+  context.progress().start("unpack", compressed.size());
+  sync::for_each_index(compressed.size(), threads, context.stop_token(), [&](std::size_t at, std::size_t) {
     const std::string& path = compressed[at]->path;
     try {
-      compressed[at]->unpacked =
-          std::make_unique<catalog::UnpackedTar>(inputs.files->open(path), path, folder, files, ctx, options.salvage);
+      compressed[at]->unpacked = std::make_unique<catalog::UnpackedTar>(inputs.files->open(path), path, folder, files,
+                                                                        context, options.salvage);
     } catch (const Error& error) {
       if (options.salvage || error.code() != ErrorCode::corrupt || error.offset().value_or(0) == 0) throw;
       throw Error(error.code(), At{path, *error.offset()}, "{}; {} takes the samples before that", error.what(),
                   remedy::in_text(remedy::with_salvage(command_of(options))));
     }
-    ++ctx.progress().items;
+    ++context.progress().items;
   });
 }
 

@@ -66,12 +66,13 @@ struct ReshardOptions;
 /// The inputs that the operands name (resolve_shards()). Throws Error{usage} if a tar is in one of the folders
 /// `targets`, Error{conflict} if two manifests disagree about labels (compare_labels()), unless --merge-classes is
 /// given: the merged set would confuse them.
-ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets, Context& ctx);
+ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
+                                  Context& context);
 
 /// Unpacks the compressed inputs into `folder`, several at a time. Throws Error{no_space} before the first byte if not
 /// even their packed bytes fit, later like UnpackedTar.
 void unpack_inputs(ReshardInputs& inputs, const ReshardOptions& options, const std::string& folder, unsigned threads,
-                   io::FileSystem& files, Context& ctx);
+                   io::FileSystem& files, Context& context);
 
 /// The samples of a reshard's plan, read from its input tars; `plan`, `inputs` and `options` outlive it. With
 /// `drop_bad` samples with an image that verify counts as an error (image_fault()), and labels and texts without data,

@@ -32,23 +32,23 @@ constexpr std::size_t kLongestExtension = 60;  // leaves a key room for a hash a
 /// The first pass of a reshard: the samples of the inputs and their positions.
 class SampleGatherer {
  public:
-  SampleGatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& ctx)
+  SampleGatherer(const ReshardOptions& options, const ReshardInputs& inputs, Context& context)
       : options_(options),
         inputs_(inputs),
         filter_(options, inputs),
         renames_(parse_renames(options.rename)),
-        ctx_(ctx) {
+        context_(context) {
     for (const auto& [extension, to] : renames_) is_renamed_[extension] = extension.empty();
   }
 
   GatheredSamples run(SampleTable& table, unsigned threads) {
     std::uint64_t bytes = 0;
     for (const ReshardInput& input : inputs_.tars) bytes += input.tar_bytes();
-    ctx_.progress().start("look for samples", inputs_.tars.size(), bytes);
-    sync::for_each_index(inputs_.tars.size(), std::max(threads, kFewestReaders), ctx_.stop_token(),
+    context_.progress().start("look for samples", inputs_.tars.size(), bytes);
+    sync::for_each_index(inputs_.tars.size(), std::max(threads, kFewestReaders), context_.stop_token(),
                          [&](std::size_t input, std::size_t) {
                            if (!read_index(input, table)) read_headers(input, table);
-                           ++ctx_.progress().items;
+                           ++context_.progress().items;
                          });
     table.close();
     warn_of_losses();
@@ -108,7 +108,7 @@ class SampleGatherer {
     visitor.sample = [&](formats::IndexSample&& line) {
       std::string key = std::move(line.key);
       keep({std::move(line), input, std::move(key)}, gathered);
-      if (gathered.found % 1024 == 0) ctx_.throw_if_stopped();
+      if (gathered.found % 1024 == 0) context_.throw_if_stopped();
     };
     try {
       const auto source = inputs_.files->open(path);
@@ -118,11 +118,11 @@ class SampleGatherer {
       formats::read_shard_index(*source, path, visitor);
     } catch (const Error& error) {
       if (error.path() != path || (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported)) throw;
-      ctx_.warn("index_unusable", "{}; the tar was read instead", error.what());
+      context_.warn("index_unusable", "{}; the tar was read instead", error.what());
       return false;
     }
     take(input, std::move(gathered), table);
-    ctx_.progress().bytes.fetch_add(tar.tar_bytes(), std::memory_order_relaxed);
+    context_.progress().bytes.fetch_add(tar.tar_bytes(), std::memory_order_relaxed);
     return true;
   }
 
@@ -139,7 +139,7 @@ class SampleGatherer {
     try {
       const auto given = renames_.find("");
       const std::string extension = given == renames_.end() ? std::string() : given->second;
-      read = read_tar_samples(*source, {options_, tar.path, input, extension}, take_sample, ctx_);
+      read = read_tar_samples(*source, {options_, tar.path, input, extension}, take_sample, context_);
     } catch (const Error& error) {
       const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered.found == 0;
       if (!is_no_tar || (!options_.salvage && inputs_.tars.size() == 1)) throw;
@@ -162,12 +162,12 @@ class SampleGatherer {
 
   /// For a tar without a matching index: only its manifest has a checksum of its bytes.
   void compare_bytes(const ReshardInput& tar, ByteSource& source) const {
-    const auto changed = changed_bytes(source, *tar.listed, ctx_);
+    const auto changed = changed_bytes(source, *tar.listed, context_);
     if (!changed) return;
     const std::string text = fmt::format("shard '{}' differs from its manifest ({})", tar.path, *changed);
     if (options_.salvage) {
-      return ctx_.warn("shard_changed",
-                       text + "; without an index, changed samples cannot be found, so all samples were taken");
+      return context_.warn("shard_changed",
+                           text + "; without an index, changed samples cannot be found, so all samples were taken");
     }
     throw Error(ErrorCode::corrupt, At{tar.path}, "{}: {}; {} takes its samples as they are", text,
                 remedy_of_changed(tar.path), remedy::in_text(remedy::with_salvage(command_of(options_))));
@@ -200,23 +200,23 @@ class SampleGatherer {
 
   void warn_of_losses() {
     if (lost_.tars == 0) return;
-    ctx_.warn("samples_lost",
-              "{} cut off or damaged, the first is '{}': {}{} and {} after the damage are lost, the samples before it "
-              "were taken",
-              lost_.tars == 1 ? "1 shard is" : format_count(lost_.tars, "shard") + " are",
-              inputs_.tars[lost_.first].path, lost_.all_known ? "" : "at least ", format_count(lost_.samples, "sample"),
-              format_size(lost_.bytes));
+    context_.warn(
+        "samples_lost",
+        "{} cut off or damaged, the first is '{}': {}{} and {} after the damage are lost, the samples before it "
+        "were taken",
+        lost_.tars == 1 ? "1 shard is" : format_count(lost_.tars, "shard") + " are", inputs_.tars[lost_.first].path,
+        lost_.all_known ? "" : "at least ", format_count(lost_.samples, "sample"), format_size(lost_.bytes));
   }
 
   void warn_of_names_and_labels() {
     for (const auto& [extension, is_renamed] : is_renamed_) {
       if (!is_renamed)
-        ctx_.warn("rename_unused", "--rename {}={} has no effect: no sample has a member with the extension '{}'",
-                  extension, renames_.at(extension), extension);
+        context_.warn("rename_unused", "--rename {}={} has no effect: no sample has a member with the extension '{}'",
+                      extension, renames_.at(extension), extension);
     }
     const auto warn = [&](const char* code, const Tally& tally, std::string_view text) {
-      ctx_.warn(code, "{}, the first in '{}', {}", format_count(tally.samples, "sample"),
-                inputs_.tars[tally.first].path, text);
+      context_.warn(code, "{}, the first in '{}', {}", format_count(tally.samples, "sample"),
+                    inputs_.tars[tally.first].path, text);
     };
     if (nameless_.samples > 0) {
       warn("names_lost", nameless_,
@@ -270,9 +270,9 @@ class SampleGatherer {
 
   void take(std::size_t input, Gathered&& gathered, SampleTable& table) {
     if (gathered.lacks_end) {
-      ctx_.warn("end_of_archive_missing",
-                "shard '{}' has no end-of-archive blocks: if it was cut off, the members after that are missing",
-                inputs_.tars[input].path);
+      context_.warn("end_of_archive_missing",
+                    "shard '{}' has no end-of-archive blocks: if it was cut off, the members after that are missing",
+                    inputs_.tars[input].path);
     }
     // In a tar with labels, a piece of a sample may lack one only until its pieces are joined.
     if (gathered.labeled == 0 && gathered.unlabeled > 0) unlabeled_.add(input, gathered.unlabeled);
@@ -351,7 +351,7 @@ class SampleGatherer {
   const SampleFilter filter_;
   const std::map<std::string, std::string> renames_;             ///< extensions by those that they replace
   mutable std::map<std::string, std::atomic<bool>> is_renamed_;  ///< whether a kept member has the extension
-  Context& ctx_;
+  Context& context_;
   std::atomic<std::uint64_t> found_{0};
   std::atomic<std::uint64_t> ignored_{0};
   std::mutex mutex_;
@@ -365,8 +365,8 @@ class SampleGatherer {
 }  // namespace
 
 GatheredSamples gather_samples(const ReshardOptions& options, const ReshardInputs& inputs, unsigned threads,
-                               SampleTable& table, Context& ctx) {
-  return SampleGatherer(options, inputs, ctx).run(table, threads);
+                               SampleTable& table, Context& context) {
+  return SampleGatherer(options, inputs, context).run(table, threads);
 }
 
 }  // namespace shardkit::dataset

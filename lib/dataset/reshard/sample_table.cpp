@@ -215,10 +215,10 @@ SampleOrder draw_samples(const SampleTable& table, SampleOrder order, std::uint6
   return order;
 }
 
-void sort_by_key(const SampleTable& table, SampleOrder& order, Context& ctx) {
+void sort_by_key(const SampleTable& table, SampleOrder& order, Context& context) {
   std::priority_queue<Run, std::vector<Run>, LaterKey> runs;
   for (std::size_t begin = 0; begin < order.size();) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     const std::size_t end = sort_run(table, order, begin);
     runs.push({table.read(order[begin]).key, begin, end});
     begin = end;
@@ -230,7 +230,7 @@ void sort_by_key(const SampleTable& table, SampleOrder& order, Context& ctx) {
     Run run = runs.top();
     runs.pop();
     merged.push_back(order[run.next++]);
-    if (merged.size() % 65536 == 0) ctx.throw_if_stopped();
+    if (merged.size() % 65536 == 0) context.throw_if_stopped();
     if (run.next == run.end) continue;
     run.key = table.read(order[run.next]).key;
     runs.push(std::move(run));

@@ -105,14 +105,14 @@ struct ReshardOptions;
 /// extension, Error{unsupported} for members that portable shards cannot contain, Error{not_found} if there is no
 /// sample.
 GatheredSamples gather_samples(const ReshardOptions& options, const ReshardInputs& inputs, unsigned threads,
-                               SampleTable& table, Context& ctx);
+                               SampleTable& table, Context& context);
 
 /// Ensures that no two samples of the table have the same key. Joins pieces of a sample that are separated in their
 /// tar; a piece with an extension that the sample already has is another sample. Samples that share a key each get a
 /// mark with --mark-duplicates (SampleTable::mark); otherwise throws Error{conflict} that names both positions and the
 /// command that marks them. Takes 4 bytes per sample during the call. Returns the number of joined pieces.
 std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, const ReshardOptions& options,
-                                    Context& ctx);
+                                    Context& context);
 
 /// All samples of the table in input order, without parts of others.
 SampleOrder input_order(const SampleTable& table);
@@ -125,6 +125,6 @@ std::uint64_t wanted_samples(const std::string& text, std::uint64_t available);
 SampleOrder draw_samples(const SampleTable& table, SampleOrder order, std::uint64_t count, std::uint64_t seed);
 
 /// Puts the order into bytewise order of keys: runs of at most 32 MiB of keys are sorted in memory, then merged.
-void sort_by_key(const SampleTable& table, SampleOrder& order, Context& ctx);
+void sort_by_key(const SampleTable& table, SampleOrder& order, Context& context);
 
 }  // namespace shardkit::dataset

@@ -43,28 +43,28 @@ formats::AfterEnd after_end(const TarReading& reading) {
   return reading.options.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
 }
 
-void for_each_entry(ByteSource& tar, const TarReading& reading, const Context& ctx,
+void for_each_entry(ByteSource& tar, const TarReading& reading, const Context& context,
                     const std::function<void(const formats::TarEntry&)>& take) {
   formats::TarScanner scanner(
       tar, [](const formats::TarFinding&) {}, after_end(reading));
   for (formats::TarEntry entry; scanner.next(entry);) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     take(entry);
   }
 }
 
 /// The contents of a tar's hard links, by the offset of the link's header. Reads the tar's headers twice.
 std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const TarReading& reading,
-                                                          const Context& ctx) {
+                                                          const Context& context) {
   const std::string& name = reading.path;
   std::vector<Link> links;
   std::map<std::string_view, std::optional<LinkedContent>> contents;  // of the link targets
-  for_each_entry(tar, reading, ctx, [&](const formats::TarEntry& entry) {
+  for_each_entry(tar, reading, context, [&](const formats::TarEntry& entry) {
     if (entry.type == formats::TarType::hard_link)
       links.push_back({entry.name, entry.link_target, entry.header_offset});
   });
   for (const Link& link : links) contents.emplace(link.target, std::nullopt);
-  for_each_entry(tar, reading, ctx, [&](const formats::TarEntry& entry) {
+  for_each_entry(tar, reading, context, [&](const formats::TarEntry& entry) {
     const auto found = contents.find(entry.name);
     if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
     found->second = LinkedContent{entry.data_offset, entry.size};
@@ -119,8 +119,8 @@ formats::MovedSample moved_sample(formats::IndexSample&& listed, std::size_t inp
 class HeaderPass {
  public:
   HeaderPass(ByteSource& tar, const TarReading& reading, const std::function<void(formats::MovedSample&&)>& take,
-             Context& ctx)
-      : tar_(tar), reading_(reading), take_(take), ctx_(ctx) {}
+             Context& context)
+      : tar_(tar), reading_(reading), take_(take), context_(context) {}
 
   TarSamples run() {
     ListingVisitor listing;
@@ -138,7 +138,7 @@ class HeaderPass {
       found_.ignored += entry.type == formats::TarType::directory ? 0 : 1;
     };
     listing.finding = [&](const formats::TarFinding& finding) { find(finding); };
-    found_.lacks_end = !list_headers(tar_, reading_.path, listing, ctx_);
+    found_.lacks_end = !list_headers(tar_, reading_.path, listing, context_);
     finish();
     return found_;
   }
@@ -146,7 +146,7 @@ class HeaderPass {
  private:
   /// Turns a link into its file.
   void follow_link(formats::TarEntry& entry) {
-    if (links_.empty()) links_ = resolve_hard_links(tar_, reading_, ctx_);
+    if (links_.empty()) links_ = resolve_hard_links(tar_, reading_, context_);
     const LinkedContent& content = links_.at(entry.header_offset);
     entry.type = formats::TarType::regular;
     entry.data_offset = content.offset;
@@ -209,7 +209,7 @@ class HeaderPass {
   ByteSource& tar_;
   const TarReading& reading_;
   const std::function<void(formats::MovedSample&&)>& take_;
-  Context& ctx_;
+  Context& context_;
   std::map<std::uint64_t, LinkedContent> links_;  ///< after the first hard link
   TarSamples found_;
   std::optional<formats::IndexSample> held_;
@@ -220,8 +220,8 @@ class HeaderPass {
 }  // namespace
 
 TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading,
-                            const std::function<void(formats::MovedSample&&)>& take, Context& ctx) {
-  return HeaderPass(tar, reading, take, ctx).run();
+                            const std::function<void(formats::MovedSample&&)>& take, Context& context) {
+  return HeaderPass(tar, reading, take, context).run();
 }
 
 }  // namespace shardkit::dataset

@@ -42,6 +42,6 @@ struct TarSamples {
 /// and offset for a tar that readers do not read completely, unless it is to be salvaged, and for a link to no file of
 /// the tar or to itself; Error{unsupported} for samples that portable shards cannot contain.
 TarSamples read_tar_samples(ByteSource& tar, const TarReading& reading,
-                            const std::function<void(formats::MovedSample&&)>& take, Context& ctx);
+                            const std::function<void(formats::MovedSample&&)>& take, Context& context);
 
 }  // namespace shardkit::dataset

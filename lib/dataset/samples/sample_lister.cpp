@@ -127,7 +127,7 @@ void add_primary(const std::map<std::string, std::string>& options, PrimaryExten
   }
 }
 
-bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& ctx) {
+bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& context) {
   bool has_end = true;
   const auto find = [&](const formats::TarFinding& finding) {
     if (is_no_tar(finding.fault)) {
@@ -147,15 +147,15 @@ bool list_headers(ByteSource& shard, const std::string& path, const ListingVisit
   HeaderLister lister(shard, path, visitor);
   formats::TarEntry entry;
   while (lister.wants_more() && scanner.next(entry)) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     lister.add(std::move(entry));
   }
   lister.finish();
-  ctx.progress().bytes.fetch_add(shard.size(), std::memory_order_relaxed);
+  context.progress().bytes.fetch_add(shard.size(), std::memory_order_relaxed);
   return has_end;
 }
 
-SampleLister::SampleLister(const catalog::ShardSet& set, Context& ctx) : set_(set), ctx_(ctx) {
+SampleLister::SampleLister(const catalog::ShardSet& set, Context& context) : set_(set), context_(context) {
   if (!set_.manifest) return;
   for (const formats::ManifestShard& shard : set_.manifest->shards) listed_.emplace(shard.name, &shard);
 }
@@ -173,14 +173,15 @@ bool SampleLister::has_index(const catalog::ShardFile& shard, const std::string&
     why = error.what();
   }
   const std::scoped_lock lock(mutex_);
-  if (warned_of_.insert(index).second) ctx_.warn("index_ignored", "the index of '{}' is not used: {}", shard.path, why);
+  if (warned_of_.insert(index).second)
+    context_.warn("index_ignored", "the index of '{}' is not used: {}", shard.path, why);
   return false;
 }
 
 bool SampleLister::list(const catalog::ShardFile& shard, const ListingVisitor& visitor, bool spelled) const {
   const std::string index = io::join_path(io::parent_folder(shard.path), formats::shard_index_path(shard.name));
   if (!has_index(shard, index, spelled)) {
-    list_headers(*set_.inputs->open(shard.path), shard.path, visitor, ctx_);
+    list_headers(*set_.inputs->open(shard.path), shard.path, visitor, context_);
     return false;
   }
   const auto source = set_.inputs->open(index);
@@ -188,24 +189,24 @@ bool SampleLister::list(const catalog::ShardFile& shard, const ListingVisitor& v
   unsigned samples = 0;
   formats::ShardIndexVisitor lines;
   lines.sample = [&](formats::IndexSample&& sample) {
-    if (++samples % kSamplesBetweenChecks == 0) ctx_.throw_if_stopped();
+    if (++samples % kSamplesBetweenChecks == 0) context_.throw_if_stopped();
     formats::name_members(sample);
     if (wants_more) wants_more = visitor.sample(std::move(sample));
   };
   formats::read_shard_index(*source, index, lines);
-  ctx_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
+  context_.progress().bytes.fetch_add(shard.bytes, std::memory_order_relaxed);
   return true;
 }
 
-std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx) {
-  return [&shard, &ctx, warned = false](const formats::TarFinding& finding) mutable {
+std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& context) {
+  return [&shard, &context, warned = false](const formats::TarFinding& finding) mutable {
     if (std::exchange(warned, true)) return;
-    ctx.warn("damaged_shard", "'{}' at byte {}: {}; {} lists everything that is wrong with it", shard.path,
-             finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path})));
+    context.warn("damaged_shard", "'{}' at byte {}: {}; {} lists everything that is wrong with it", shard.path,
+                 finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path})));
   };
 }
 
-void read_member(ByteSource& shard, const std::string& path, const formats::IndexMember& member, const Context& ctx,
+void read_member(ByteSource& shard, const std::string& path, const formats::IndexMember& member, const Context& context,
                  const std::function<void(Bytes)>& take) {
   const auto fail = [&](ErrorCode code, std::string_view why) {
     throw Error(code, At{path, member.offset}, "member '{}' of shard '{}' {}", member.name, path, why);
@@ -213,7 +214,7 @@ void read_member(ByteSource& shard, const std::string& path, const formats::Inde
   if (!member.plain) fail(ErrorCode::unsupported, "is a sparse file, whose content is not stored in one piece");
   Xxh3Stream hash;
   const std::uint64_t got = shard.stream(member.offset, member.size, [&](Bytes piece) {
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
     if (member.xxh3) hash.update(piece);
     take(piece);
   });

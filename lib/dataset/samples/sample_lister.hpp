@@ -76,13 +76,13 @@ inline constexpr std::size_t kMostSampleMembers = 65'536;
 /// Lists a shard by its headers, by the rules of formats::SampleGrouper; `path` is for messages. Adds the shard's bytes
 /// to the progress. False if it has no end-of-archive blocks, which readers accept. Throws Error{corrupt} for a file
 /// that is not a tar and a sample of too many members, Error{io, cancelled}, and the errors of the visitor.
-bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& ctx);
+bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& context);
 
 /// Lists shards of one set, one sample at a time, so that memory does not grow with a shard. Thread-safe; borrows the
 /// set and the context.
 class SampleLister {
  public:
-  SampleLister(const catalog::ShardSet& set, Context& ctx);
+  SampleLister(const catalog::ShardSet& set, Context& context);
 
   /// By the index if one fits (then it returns true), else by headers. With `spelled`, an index of shardctl index does
   /// not fit: it does not know how the tar spells names. Adds the shard's bytes to the progress. Throws
@@ -96,19 +96,19 @@ class SampleLister {
   bool has_index(const catalog::ShardFile& shard, const std::string& index, bool spelled) const;
 
   const catalog::ShardSet& set_;
-  Context& ctx_;
+  Context& context_;
   std::unordered_map<std::string_view, const formats::ManifestShard*> listed_;
   mutable std::mutex mutex_;
   mutable std::set<std::string> warned_of_;  ///< paths of indexes
 };
 
 /// A visitor's `finding` for verbs that continue: the shard's first fault becomes a warning. One object per shard.
-std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& ctx);
+std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& context);
 
 /// Passes the content of `member` of the shard at `path` to `take` in order, in pieces of at most 1 MiB. Throws
 /// Error{unsupported} for a sparse member before the first piece; Error{corrupt} if the shard ends within it or, at the
 /// end, if the content differs from the index's checksum; Error{io, cancelled}.
-void read_member(ByteSource& shard, const std::string& path, const formats::IndexMember& member, const Context& ctx,
+void read_member(ByteSource& shard, const std::string& path, const formats::IndexMember& member, const Context& context,
                  const std::function<void(Bytes)>& take);
 
 }  // namespace shardkit::dataset

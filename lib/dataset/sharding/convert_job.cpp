@@ -59,7 +59,7 @@ IndexKinds kinds_of_set(io::OutputFiles& files, const IndexKinds& asked, const s
 }  // namespace
 
 ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
-                       io::OutputFiles& files, Context& ctx)
+                       io::OutputFiles& files, Context& context)
     : target_(std::move(target)),
       kinds_(parse_index_kinds(options.index)),
       recheck_(options.recheck),
@@ -67,7 +67,7 @@ ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::opt
       dry_run_(options.dry_run),
       cores_(system::thread_count(options.threads)),
       files_(files),
-      ctx_(ctx),
+      context_(context),
       start_(std::chrono::steady_clock::now()) {
   check_usage(!keep_cached_ || files.is_local(), "--keep-cached is for a folder on disk: a bucket has no page cache");
   const std::optional<PartClaim> claim = claim_part(options, parts);
@@ -143,16 +143,16 @@ Part ConvertJob::part_of_task(const ArrayTask& task) {
 
 std::uint64_t ConvertJob::find_finished() {
   std::uint64_t bytes = 0;
-  ctx_.progress().next_stage();
+  context_.progress().next_stage();
   for (OutputSet& set : sets_) {
     const std::vector<formats::PlanShard>& planned = set.plan().shards();
     const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
-    ctx_.progress().start("check", end - begin);
+    context_.progress().start("check", end - begin);
     set.shards.resize(end - begin);
-    sync::for_each_index(end - begin, files_.is_local() ? 1 : kLookUps, ctx_.stop_token(),
+    sync::for_each_index(end - begin, files_.is_local() ? 1 : kLookUps, context_.stop_token(),
                          [&](std::size_t i, std::size_t) {
                            set.shards[i] = set.finished(begin + i, recheck_);
-                           ++ctx_.progress().items;
+                           ++context_.progress().items;
                          });
     for (std::size_t i = 0; i < set.shards.size(); ++i) bytes += set.shards[i] ? 0 : planned[begin + i].bytes;
   }
@@ -209,16 +209,16 @@ WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bo
     bytes += planned[begin + i].bytes;
   }
   // Resized images have fewer bytes than planned, so progress counts only samples.
-  ctx_.progress().next_stage();
+  context_.progress().next_stage();
   const bool resizes = set.plan().head().options.contains("resize");
-  ctx_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
+  context_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
   WriteResult written =
       write_shards({set.plan(), source, set.folder(), cores_, md5, keep_cached_, may_skip, [&] { set.require_run(); }},
-                   missing, files_, ctx_);
+                   missing, files_, context_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
-  bytes_written_ += ctx_.progress().bytes;
+  bytes_written_ += context_.progress().bytes;
   for (std::size_t i = 0; i < missing.size(); ++i) {
     if (written.summaries[i]) ++result.shards_written;
     set.shards[missing[i] - begin] = std::move(written.summaries[i]);
@@ -236,7 +236,7 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
   if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
   const formats::Manifest manifest = set.manifest_of(set.shards, outcome.skipped);
   const formats::Manifest published = part_ ? manifest : set.whole_manifest(earlier, manifest);
-  write_reader_indexes(files_, set.folder(), published.shards, kinds, !part_, cores_, ctx_,
+  write_reader_indexes(files_, set.folder(), published.shards, kinds, !part_, cores_, context_,
                        published.shards.size() - manifest.shards.size());
   const std::string path = publish(set, published);
 
@@ -257,7 +257,7 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
 void ConvertJob::write_indexes(const OutputSet& set, const formats::Manifest& manifest) {
   // What was discarded may be in the indexes of the whole set.
   const IndexKinds kinds = set.has_discarded() ? kinds_of_set(files_, kinds_, set.folder(), manifest) : kinds_;
-  if (!kinds.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds, true, cores_, ctx_);
+  if (!kinds.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds, true, cores_, context_);
 }
 
 std::string ConvertJob::publish(const OutputSet& set, const formats::Manifest& manifest) {

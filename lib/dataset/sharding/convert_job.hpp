@@ -84,7 +84,7 @@ class ConvertJob {
   /// `target` is the folder of the set or sets. `parts` is the number of parts that a plan names, for schedulers that
   /// know none. Throws Error{usage} for parts and index kinds that do not exist.
   ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
-             io::OutputFiles& files, Context& ctx);
+             io::OutputFiles& files, Context& context);
 
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
   /// contains shards of its own: its readers would find one set and, in its folders, others.
@@ -144,7 +144,7 @@ class ConvertJob {
   const bool dry_run_;
   const unsigned cores_;
   io::OutputFiles& files_;
-  Context& ctx_;
+  Context& context_;
   const std::chrono::steady_clock::time_point start_;
   std::deque<OutputSet> sets_;
   std::uint64_t samples_written_ = 0;  ///< as planned

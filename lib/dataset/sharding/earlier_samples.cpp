@@ -149,7 +149,7 @@ const EarlierSamples::Entry* EarlierSamples::find(const std::string& path) const
 }
 
 void EarlierSamples::complete(ScannedSource& source, const std::string& folder, std::vector<std::string> classes,
-                              bool class_map, Context& ctx) const {
+                              bool class_map, Context& context) const {
   std::erase_if(source.scan.problems, [&](const catalog::ScanProblem& problem) {
     return left_out_.contains(problem.path) || find(folder + problem.path) != nullptr;
   });
@@ -169,7 +169,7 @@ void EarlierSamples::complete(ScannedSource& source, const std::string& folder, 
     if (!class_map && !source.scan.classes[i].label) {
       source.labels[i] = labels.at(name);
       if (known == labels_.end() && !labels_.empty()) {
-        ctx.warn("class_added", "class '{}' is new in the set: label {}", name, labels.at(name));
+        context.warn("class_added", "class '{}' is new in the set: label {}", name, labels.at(name));
       }
     } else if (known != labels_.end() && known->second != *source.labels[i]) {
       throw Error(ErrorCode::conflict, At{name},
@@ -181,7 +181,7 @@ void EarlierSamples::complete(ScannedSource& source, const std::string& folder, 
 }
 
 EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const std::string& folder,
-                                            const SampleOrder* within, Context& ctx) const {
+                                            const SampleOrder* within, Context& context) const {
   Added result;
   std::string changed;  // the first of them
   std::uint64_t all_changed = 0;
@@ -207,7 +207,7 @@ EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const s
       for (const formats::PlannedFile& side : sample.sidecars)
         result.readmitted += left_out_.contains(side.path) ? 1 : 0;
     }
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
   }
   if (all_changed > 0) refuse_changed(changed, all_changed);
   return result;

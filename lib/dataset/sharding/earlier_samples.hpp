@@ -36,7 +36,7 @@ class EarlierSamples {
   /// itself; forgets problems of files that earlier runs left out. `classes`: of all sets of the source together;
   /// empty: those of `source`. Throws Error{conflict} for a class that has another label now.
   void complete(ScannedSource& source, const std::string& folder, std::vector<std::string> classes, bool class_map,
-                Context& ctx) const;
+                Context& context) const;
 
   struct Added {
     SampleOrder samples;           ///< numbers in the scan's order, ascending
@@ -44,7 +44,8 @@ class EarlierSamples {
   };
   /// The samples of `source` that no earlier plan has, of those in `within` (null: of all). Throws Error{conflict} for
   /// files of the set that have changed, and for new ones whose key a sample of the set has.
-  Added added(const ScannedSource& source, const std::string& folder, const SampleOrder* within, Context& ctx) const;
+  Added added(const ScannedSource& source, const std::string& folder, const SampleOrder* within,
+              Context& context) const;
 
  private:
   struct Entry {

@@ -33,20 +33,20 @@ std::string json_of(catalog::ImageNotes& notes, const std::string& path) {
 /// Plans one scope of a source. Used once: construct, write().
 class Planner {
  public:
-  /// All but `ctx` outlive the planner.
-  Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& ctx)
+  /// All but `context` outlive the planner.
+  Planner(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope, Context& context)
       : source_(source),
         scan_(source.scan),
         options_(options),
         scope_(scope),
-        ctx_(ctx),
+        context_(context),
         class_numbers_(scan_.classes.size()) {}
 
   PlanSummary write(ByteSink& sink) {
     make_order();
     make_head();
     const ShardCut shards = cut();
-    ctx_.progress().start("plan", order_.size(), 0, "samples");
+    context_.progress().start("plan", order_.size(), 0, "samples");
     formats::PlanWriter writer(sink, head_);
     std::size_t next = 0;
     std::vector<std::size_t> seen_in(head_.classes.size(), 0);  // shard number + 1
@@ -60,7 +60,7 @@ class Planner {
         if (sample.class_index && std::exchange(seen_in[*sample.class_index], shard + 1) != shard + 1) ++classes;
       }
       count_classes(classes, shard, shards.samples.size());
-      ctx_.throw_if_stopped();
+      context_.throw_if_stopped();
     }
     result_.plan_hash = to_hex(writer.finish());
     summarize(writer.shards());
@@ -181,7 +181,7 @@ class Planner {
   }
 
   ShardCut cut() {
-    ctx_.progress().start("sizes", order_.size());
+    context_.progress().start("sizes", order_.size());
     std::vector<std::uint32_t> blocks;  // a sample costs 10 us and more with metadata: computed once
     blocks.reserve(order_.size());
     for (const Position& position : order_) {
@@ -192,7 +192,7 @@ class Planner {
     if (blocks.empty()) return {};
     const ShardCut cut = cut_shards(
         blocks.size(), [&](std::uint64_t i) { return std::uint64_t{blocks[i]} * formats::kTarBlock; }, options_);
-    warn_of_oversized(cut.oversized, ctx_);
+    warn_of_oversized(cut.oversized, context_);
     return cut;
   }
 
@@ -204,7 +204,7 @@ class Planner {
 
   /// Rows of metadata make a sample cost 10 us and more, a shard of them seconds.
   void note_sample() const {
-    if (++ctx_.progress().items % 4096 == 0) ctx_.throw_if_stopped();
+    if (++context_.progress().items % 4096 == 0) context_.throw_if_stopped();
   }
 
   void count_classes(std::uint64_t classes, std::size_t shard, std::size_t shards) {
@@ -234,7 +234,7 @@ class Planner {
   const catalog::ImageFolderScan& scan_;
   const ShardingOptions& options_;
   const PlanScope& scope_;
-  Context& ctx_;
+  Context& context_;
   formats::PlanHead head_;
   std::vector<std::optional<std::uint32_t>> class_numbers_;  ///< in head_, of the scan's classes; empty: no label
   std::vector<Position> order_;
@@ -285,8 +285,8 @@ formats::PlannedSample planned_sample(const ScannedSource& source, std::size_t c
 }
 
 PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
-                       ByteSink& sink, Context& ctx) {
-  return Planner(source, options, scope, ctx).write(sink);
+                       ByteSink& sink, Context& context) {
+  return Planner(source, options, scope, context).write(sink);
 }
 
 void PlanSummary::describe(FieldList& v) {

@@ -50,6 +50,6 @@ formats::PlanHead planned_head(const ShardingOptions& options, const PlanScope& 
 /// Turns a scan into a plan on `sink`: labels, order, shard boundaries. The bytes depend only on names, sizes and
 /// options. Throws the errors of cut_shards(), and Error{not_found} if there is no sample.
 PlanSummary write_plan(const ScannedSource& source, const ShardingOptions& options, const PlanScope& scope,
-                       ByteSink& sink, Context& ctx);
+                       ByteSink& sink, Context& context);
 
 }  // namespace shardkit::dataset

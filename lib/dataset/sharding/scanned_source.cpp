@@ -65,10 +65,11 @@ std::vector<std::optional<std::uint64_t>> labels_of(const catalog::ImageFolderSc
 
 /// Reads --metadata and, for images with several, the labels or rows of a list.
 std::shared_ptr<catalog::ImageNotes> read_notes(const catalog::SourceFolder& images, const ShardingOptions& options,
-                                                const std::optional<catalog::ImageListOptions>& labels, Context& ctx) {
+                                                const std::optional<catalog::ImageListOptions>& labels,
+                                                Context& context) {
   auto notes = std::make_shared<catalog::ImageNotes>();
-  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, images, ctx);
-  if (labels) notes->add_labels(*labels, images, ctx);
+  if (!options.metadata.empty()) notes->add_metadata(options.metadata, options.images.path_column, images, context);
+  if (labels) notes->add_labels(*labels, images, context);
   return notes->empty() ? nullptr : notes;
 }
 
@@ -86,7 +87,7 @@ void refuse_two_jsons(const catalog::ImageFolderScan& scan, const catalog::Sourc
   }
 }
 
-void warn_of_images_without_rows(const ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+void warn_of_images_without_rows(const ScannedSource& source, const ShardingOptions& options, Context& context) {
   std::uint64_t without = 0;
   for (const catalog::ScannedClass& owner : source.scan.classes) {
     for (const catalog::ScannedFile& file : owner.files) {
@@ -94,8 +95,8 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
     }
   }
   if (without > 0) {
-    ctx.warn("images_without_metadata", "{} without a row in '{}' and so without .json", format_count(without, "image"),
-             options.metadata);
+    context.warn("images_without_metadata", "{} without a row in '{}' and so without .json",
+                 format_count(without, "image"), options.metadata);
   }
 }
 
@@ -113,16 +114,16 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
               options.metadata, row.line, path, owner->path_of(owner->files.front()), source.images.path);
 }
 
-void compare_with_notes(ScannedSource& source, const ShardingOptions& options, Context& ctx) {
+void compare_with_notes(ScannedSource& source, const ShardingOptions& options, Context& context) {
   refuse_two_jsons(source.scan, source.images);
   if (options.metadata.empty()) return;
   const catalog::ImageNotes::Unused unused = source.notes->unused(source.scan);
   if (unused.all && source.scan.images() > 0) refuse_other_paths(source, options);
   if (unused.rows > 0) {
-    ctx.warn("metadata_rows_unused", "{} of '{}' without an image in the source, the first in line {}",
-             format_count(unused.rows, "row"), options.metadata, unused.line);
+    context.warn("metadata_rows_unused", "{} of '{}' without an image in the source, the first in line {}",
+                 format_count(unused.rows, "row"), options.metadata, unused.line);
   }
-  if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, ctx);
+  if (options.on_bad == OnBad::keep) return warn_of_images_without_rows(source, options, context);
   catalog::leave_out(
       source.scan, [&](const auto& owner, const catalog::ScannedFile& file) -> std::optional<catalog::ScanProblem> {
         const std::string image = owner.path_of(file);
@@ -181,7 +182,7 @@ catalog::ScanProblem lacking_sample(const catalog::SourceFolder& images, const S
 }
 
 /// A sample that lacks a required field is a bad one; those that lack an optional one are counted.
-void settle_fields(ScannedSource& source, const ShardingOptions& options, const std::string& set, Context& ctx) {
+void settle_fields(ScannedSource& source, const ShardingOptions& options, const std::string& set, Context& context) {
   if (options.fields.empty()) return;
   std::map<std::string, std::uint64_t> optional_lacking;
   std::map<const catalog::ScannedClass*, std::vector<std::vector<std::string>>> lacking;
@@ -189,13 +190,13 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, const 
     lacking.emplace(&owner, fields_lacking(source.scan, owner, optional_lacking));
   }
   for (const auto& [name, samples] : optional_lacking) {
-    ctx.warn("field_missing", "{} without the optional field '{}'", format_count(samples, "sample"), name);
+    context.warn("field_missing", "{} without the optional field '{}'", format_count(samples, "sample"), name);
   }
   if (options.on_bad == OnBad::keep) {
     std::ptrdiff_t kept = 0;
     for (const auto& [owner, names] : lacking)
       kept += std::ranges::count_if(names, [](const auto& of_sample) { return !of_sample.empty(); });
-    if (kept > 0) ctx.warn("field_missing", "{} kept without a required field", format_count(kept, "sample"));
+    if (kept > 0) context.warn("field_missing", "{} kept without a required field", format_count(kept, "sample"));
     return;
   }
   catalog::leave_out(source.scan,
@@ -206,26 +207,26 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, const 
                      });
 }
 
-void warn_of_columns(const catalog::ImageList& list, const ShardingOptions& options, Context& ctx) {
+void warn_of_columns(const catalog::ImageList& list, const ShardingOptions& options, Context& context) {
   if (list.other_columns.empty()) return;
-  ctx.warn("columns_unused", "the shards will not contain {} of '{}': give {}--metadata {} for all columns as .json",
-           fmt::join(list.other_columns, ", "), options.images.list,
-           options.images.label_column.empty() ? "--label-column for the label, or " : "",
-           shell_word(options.images.list));
+  context.warn(
+      "columns_unused", "the shards will not contain {} of '{}': give {}--metadata {} for all columns as .json",
+      fmt::join(list.other_columns, ", "), options.images.list,
+      options.images.label_column.empty() ? "--label-column for the label, or " : "", shell_word(options.images.list));
 }
 
 /// Images whose rows have different labels have none: they are in the class without a name.
-void warn_of_contradictions(const ScannedSource& source, Context& ctx) {
+void warn_of_contradictions(const ScannedSource& source, Context& context) {
   const auto none = std::ranges::find(source.scan.classes, std::string(), &catalog::ScannedClass::name);
   if (none == source.scan.classes.end() || !source.scan.labeled()) return;
   std::vector<std::string> first;
   for (const catalog::ScannedFile& file : none->files | std::views::take(kMostFilesNamed))
     first.push_back(source.notes->lines_of(none->path_of(file)));
-  ctx.warn("labels_contradict",
-           "{} without a label, because rows of the list disagree: {}{}; correct the list, or write "
-           "several labels as an array in .jsonl",
-           format_count(none->files.size(), "image"), fmt::join(first, "; "),
-           none->files.size() > kMostFilesNamed ? "; ..." : "");
+  context.warn("labels_contradict",
+               "{} without a label, because rows of the list disagree: {}{}; correct the list, or write "
+               "several labels as an array in .jsonl",
+               format_count(none->files.size(), "image"), fmt::join(first, "; "),
+               none->files.size() > kMostFilesNamed ? "; ..." : "");
 }
 
 /// As a --field: a suffix that no file has would turn the files that are meant into samples of their own.
@@ -247,7 +248,7 @@ void refuse_unused_sidecars(const ScannedSource& source, const ShardingOptions& 
   }
 }
 
-void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
+void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& context) {
   if (scan.ignored.kinds.empty()) return;
   std::uint64_t files = 0;
   std::vector<std::string> kinds;
@@ -256,9 +257,10 @@ void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& ctx) {
     kinds.push_back(fmt::format("{} {}", count, kind));
   }
   const auto& first = scan.ignored.first;
-  ctx.warn("files_ignored", "{} outside of samples ignored: {}{}", format_count(files, "file"), fmt::join(kinds, ", "),
-           first.empty() ? std::string()
-                         : fmt::format(" ('{}'{})", fmt::join(first, "', '"), files > first.size() ? ", ..." : ""));
+  context.warn("files_ignored", "{} outside of samples ignored: {}{}", format_count(files, "file"),
+               fmt::join(kinds, ", "),
+               first.empty() ? std::string()
+                             : fmt::format(" ('{}'{})", fmt::join(first, "', '"), files > first.size() ? ", ..." : ""));
 }
 
 }  // namespace
@@ -269,7 +271,7 @@ catalog::ImageListOptions image_list(const ListOptions& images, std::map<std::st
 }
 
 ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& given, const SourceSet& set,
-                          std::optional<std::uint64_t> threads, Context& ctx) {
+                          std::optional<std::uint64_t> threads, Context& context) {
   check(given);
   ShardingOptions options = given;  // with names that may be shown
   options.metadata = images.inputs->add_named(given.metadata);
@@ -281,21 +283,21 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   const Labels& class_map = source.class_map;
   std::optional<catalog::ImageListOptions> several;
   if (options.images.list.empty()) {
-    source.scan = catalog::scan_image_folder(images, scanning, ctx);
-    warn_of_ignored(source.scan, ctx);
+    source.scan = catalog::scan_image_folder(images, scanning, context);
+    warn_of_ignored(source.scan, context);
   } else {
     const catalog::ImageListOptions rows = image_list(options.images, class_map, *images.inputs);
-    catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, ctx);
+    catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, context);
     source.scan = std::move(list.scan);
     if (list.several_labels || list.several_rows) several = rows;
-    if (!list.several_rows && options.metadata != options.images.list) warn_of_columns(list, options, ctx);
+    if (!list.several_rows && options.metadata != options.images.list) warn_of_columns(list, options, context);
   }
   refuse_unused_sidecars(source, options);
-  settle_fields(source, options, set.name, ctx);
-  source.notes = read_notes(images, options, several, ctx);
+  settle_fields(source, options, set.name, context);
+  source.notes = read_notes(images, options, several, context);
   if (source.notes) source.notes->complete(source.scan);
-  if (several && !several->label_column.empty()) warn_of_contradictions(source, ctx);
-  if (source.notes) compare_with_notes(source, options, ctx);
+  if (several && !several->label_column.empty()) warn_of_contradictions(source, context);
+  if (source.notes) compare_with_notes(source, options, context);
   catalog::choose_keys(source.scan);
   source.labels = labels_of(source.scan, class_map, set.classes, options.class_map);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -304,8 +306,8 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
 
 ScannedSource scan_whole_source(const catalog::SourceFolder& images, const ShardingOptions& options,
                                 const SourceSet& set, std::optional<std::uint64_t> threads,
-                                const std::function<bool(const std::string& path)>& left_out, Context& ctx) {
-  ScannedSource source = scan_source(images, options, set, threads, ctx);
+                                const std::function<bool(const std::string& path)>& left_out, Context& context) {
+  ScannedSource source = scan_source(images, options, set, threads, context);
   catalog::SourceFolder with_unreadable = images;
   std::uint64_t unreadable = 0;
   std::vector<std::string> first;
@@ -319,12 +321,12 @@ ScannedSource scan_whole_source(const catalog::SourceFolder& images, const Shard
   const std::uint64_t files = source.scan.images() + unreadable;
   // More of them are a source that is not there, whatever may be left out.
   if (unreadable == 0 || unreadable > std::max(most_bad(options.max_bad, files), most_bad({}, files))) return source;
-  ctx.warn("files_unreadable", "{} not complete: {}{}; everything else is converted",
-           format_count(unreadable, "sample"), fmt::join(first, "; "), unreadable > kMostFilesNamed ? "; ..." : "");
-  return scan_source(with_unreadable, options, set, threads, ctx);
+  context.warn("files_unreadable", "{} not complete: {}{}; everything else is converted",
+               format_count(unreadable, "sample"), fmt::join(first, "; "), unreadable > kMostFilesNamed ? "; ..." : "");
+  return scan_source(with_unreadable, options, set, threads, context);
 }
 
-void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& ctx) {
+void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& context) {
   const std::vector<catalog::ScannedClass>& classes = source.scan.classes;
   if (source.scan.listed || !source.class_map.empty() || classes.empty()) return;
   const std::size_t count = std::max(classes.size(), set.classes.size());
@@ -333,12 +335,13 @@ void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context&
     const bool nested = std::ranges::any_of(classes.front().files, [&](const catalog::ScannedFile& file) {
       return classes.front().name_of(file).find('/') != std::string_view::npos;
     });
-    ctx.warn("one_class",
-             "all samples get one label, because '{}' is the only folder in the source. {}For images without "
-             "labels use --unlabeled",
-             name,
-             nested ? fmt::format("If the classes are the folders in it, convert '{}'. ", source.images.path_of(name))
-                    : std::string());
+    context.warn("one_class",
+                 "all samples get one label, because '{}' is the only folder in the source. {}For images without "
+                 "labels use --unlabeled",
+                 name,
+                 nested
+                     ? fmt::format("If the classes are the folders in it, convert '{}'. ", source.images.path_of(name))
+                     : std::string());
   }
   std::optional<std::size_t> at;
   for (std::size_t c = 0; c < classes.size(); ++c) {
@@ -347,10 +350,10 @@ void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context&
     if (!at && number != source.labels[c]) at = c;
   }
   if (!at) return;
-  ctx.warn("labels_differ_from_names",
-           "class folders have numbers as names, but '{}' gets label {}: labels follow the bytewise order of "
-           "names; to use the numbers, give a --class-map",
-           classes[*at].name, source.labels[*at].value_or(0));
+  context.warn("labels_differ_from_names",
+               "class folders have numbers as names, but '{}' gets label {}: labels follow the bytewise order of "
+               "names; to use the numbers, give a --class-map",
+               classes[*at].name, source.labels[*at].value_or(0));
 }
 
 namespace {
@@ -360,13 +363,13 @@ std::string alone(std::string_view path) { return std::string(1, '\0').append(pa
 
 /// --group-by column:NAME: the table's value for each image.
 SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& options, const std::string& column,
-                            Context& ctx) {
+                            Context& context) {
   const std::string& table = options.metadata.empty() ? options.images.list : options.metadata;
   if (table.empty()) {
     throw usage_error("--group-by column:{} needs --list or --metadata", column);
   }
   const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
-                                                        options.images.path_column, source.images, ctx);
+                                                        options.images.path_column, source.images, context);
   rows->table().require_column(column, "--group-by");
   return [rows, column](std::string_view, std::string_view path) {
     std::optional<std::string> group;
@@ -389,8 +392,8 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
 
 }  // namespace
 
-void find_groups(ScannedSource& source, const ShardingOptions& options, const SplitRule& rule, Context& ctx) {
-  const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, ctx);
+void find_groups(ScannedSource& source, const ShardingOptions& options, const SplitRule& rule, Context& context) {
+  const SampleGroup group = rule.column.empty() ? rule.group : group_by_column(source, options, rule.column, context);
   if (!group) return;
   for (const catalog::ScannedClass& owner : source.scan.classes) {
     std::vector<std::uint64_t>& groups = source.groups.emplace_back();
@@ -399,12 +402,13 @@ void find_groups(ScannedSource& source, const ShardingOptions& options, const Sp
       const std::string key = catalog::image_key(source.scan, owner, file);
       groups.push_back(xxh3_64(as_bytes(group(key, owner.path_of(file)))));
     }
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
   }
 }
 
 DividedSamples split_source(const ScannedSource& source, const SplitRule& rule,
-                            const std::function<std::optional<std::size_t>(std::uint64_t group)>& known, Context& ctx) {
+                            const std::function<std::optional<std::size_t>(std::uint64_t group)>& known,
+                            Context& context) {
   std::vector<SplitFacts> facts;
   facts.reserve(source.scan.images());
   for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
@@ -415,12 +419,12 @@ DividedSamples split_source(const ScannedSource& source, const SplitRule& rule,
                                       : source.groups[c][f];
       facts.push_back({group, source.labels[c], known(group)});
     }
-    ctx.throw_if_stopped();
+    context.throw_if_stopped();
   }
   SampleOrder order(facts.size());
   std::iota(order.begin(), order.end(), 0U);
   return split_samples(
-      order, rule, [&](std::uint32_t sample) { return facts[sample]; }, ctx);
+      order, rule, [&](std::uint32_t sample) { return facts[sample]; }, context);
 }
 
 }  // namespace shardkit::dataset

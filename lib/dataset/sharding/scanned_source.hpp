@@ -44,25 +44,26 @@ struct SourceSet {
 /// field become problems of the scan, unless --on-bad keeps them. `threads` empty: usable_threads(). Throws the errors
 /// of check() and scan_image_folder(), and Error{not_found} for a class that has no label.
 ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOptions& options, const SourceSet& set,
-                          std::optional<std::uint64_t> threads, Context& ctx);
+                          std::optional<std::uint64_t> threads, Context& context);
 
 /// Like scan_source(), but files that cannot be read or do not exist, although a listing, a list or a template names
 /// them, are planned with size and time 0, so that the plan may be amended by them. They stay problems if they are more
 /// than --max-bad and its default allow, or if the set has their sample or recorded it as left out.
 ScannedSource scan_whole_source(const catalog::SourceFolder& images, const ShardingOptions& options,
                                 const SourceSet& set, std::optional<std::uint64_t> threads,
-                                const std::function<bool(const std::string& path)>& left_out, Context& ctx);
+                                const std::function<bool(const std::string& path)>& left_out, Context& context);
 
 /// Warns of class folders that are named by numbers but get others as labels, and of a source with one class only.
-void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& ctx);
+void warn_of_classes(const ScannedSource& source, const SourceSet& set, Context& context);
 
 /// Fills in the groups of --group-by. `options` are those of the scan: with column:NAME their table is read again.
 /// Throws Error{usage} for a sample without a group.
-void find_groups(ScannedSource& source, const ShardingOptions& options, const SplitRule& rule, Context& ctx);
+void find_groups(ScannedSource& source, const ShardingOptions& options, const SplitRule& rule, Context& context);
 
 /// Divides all samples, in the scan's order; `known` returns the number of the set that has a group already. Throws the
 /// errors of split_samples().
 DividedSamples split_source(const ScannedSource& source, const SplitRule& rule,
-                            const std::function<std::optional<std::size_t>(std::uint64_t group)>& known, Context& ctx);
+                            const std::function<std::optional<std::size_t>(std::uint64_t group)>& known,
+                            Context& context);
 
 }  // namespace shardkit::dataset

@@ -95,10 +95,10 @@ ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::
   return cut;
 }
 
-void warn_of_oversized(std::uint64_t samples, Context& ctx) {
+void warn_of_oversized(std::uint64_t samples, Context& context) {
   if (samples == 0) return;
-  ctx.warn("sample_over_shard_size", "{} larger than --size: each gets a shard of its own",
-           format_count(samples, "sample"));
+  context.warn("sample_over_shard_size", "{} larger than --size: each gets a shard of its own",
+               format_count(samples, "sample"));
 }
 
 void ClassesPerShard::describe(FieldList& v) {

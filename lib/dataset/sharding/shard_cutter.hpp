@@ -21,7 +21,7 @@ ShardCut cut_shards(std::uint64_t count, const std::function<std::uint64_t(std::
                     const ShardSizes& options);
 
 /// Warns of samples that are larger than --size, if there are any.
-void warn_of_oversized(std::uint64_t samples, Context& ctx);
+void warn_of_oversized(std::uint64_t samples, Context& context);
 
 /// How many classes one shard holds: few mean that a loader sees long runs of one label.
 struct ClassesPerShard {

@@ -233,13 +233,17 @@ class ShardWriter {
 /// One call of write_shards().
 class WriterPool {
  public:
-  WriterPool(const WriteRequest& setup, io::OutputFiles& files, Context& ctx)
-      : setup_(setup), files_(files), ctx_(ctx), pool_(kMemory), finished_(files.is_local() ? 16 : kPublishers) {}
+  WriterPool(const WriteRequest& setup, io::OutputFiles& files, Context& context)
+      : setup_(setup),
+        files_(files),
+        context_(context),
+        pool_(kMemory),
+        finished_(files.is_local() ? 16 : kPublishers) {}
 
   WriteResult run(const std::vector<std::size_t>& shards) {
     todo_ = shards;
     summaries_.resize(shards.size());
-    sync::TaskGroup publisher(ctx_.stop_token());
+    sync::TaskGroup publisher(context_.stop_token());
     const unsigned fewest = files_.is_local() ? kFewestInFlight : 2 * kFewestInFlight;  // half of them send
     sync::LatencyPool workers({setup_.cores, fewest, system::most_reads_in_flight(kDescriptorsPerRead)},
                               publisher.stop_token());
@@ -249,7 +253,7 @@ class WriterPool {
     workers.run([this](sync::WaitMeter& meter, const std::stop_token& stop) { return step(meter, stop); });
     finished_.close();
     publisher.wait();
-    ctx_.throw_if_stopped();
+    context_.throw_if_stopped();
     keep_first();
     bad_.samples = bad_samples_;
     return {std::move(summaries_),
@@ -261,10 +265,10 @@ class WriterPool {
   /// After a stop: shards that were begun and not published are written from their start.
   void warn_of_repeated_work() {
     if (next_todo_ == published_) return;
-    const std::uint64_t read = ctx_.progress().bytes;
+    const std::uint64_t read = context_.progress().bytes;
     const std::string again = format_size(read - std::min(read, published_bytes_));
     const std::string unfinished = format_count(next_todo_ - published_, "unfinished shard");
-    ctx_.warn("read_again", "the next run reads {} of {} again", again, unfinished);
+    context_.warn("read_again", "the next run reads {} of {} again", again, unfinished);
   }
 
  private:
@@ -294,8 +298,8 @@ class WriterPool {
     std::optional<Claim> work = claim(stop);
     if (!work) return false;
     Chunk chunk = read_chunk(*work, meter);
-    ctx_.progress().items += work->samples.size();
-    ctx_.progress().bytes += chunk.used;
+    context_.progress().items += work->samples.size();
+    context_.progress().bytes += chunk.used;
     const auto start = std::chrono::steady_clock::now();
     const bool complete = work->shard->writer.submit(work->number, std::move(chunk));
     write_ns_ += since(start);
@@ -408,7 +412,7 @@ class WriterPool {
 
   const WriteRequest& setup_;
   io::OutputFiles& files_;
-  Context& ctx_;
+  Context& context_;
   BufferPool pool_;
   sync::LatencyPool* workers_ = nullptr;
   sync::BoundedQueue<std::shared_ptr<OpenShard>> finished_;
@@ -450,8 +454,8 @@ formats::IndexMember SampleSource::finish_member(MutableBytes room, std::uint64_
 }
 
 WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::OutputFiles& files,
-                         Context& ctx) {
-  WriterPool job(setup, files, ctx);
+                         Context& context) {
+  WriterPool job(setup, files, context);
   try {
     return job.run(shards);
   } catch (const Error& error) {

@@ -99,6 +99,6 @@ struct WriteResult {
 /// the source is slow, many reads are in flight (LatencyPool); a few shards are open at a time, and buffers stay within
 /// 96 MiB.
 WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::OutputFiles& files,
-                         Context& ctx);
+                         Context& context);
 
 }  // namespace shardkit::dataset

@@ -174,12 +174,12 @@ void move_groups(DividedSamples& divided, const std::set<std::uint64_t>& moved,
 }  // namespace
 
 DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
-                             const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx) {
+                             const std::function<SplitFacts(std::uint32_t)>& facts, Context& context) {
   const std::vector<std::uint64_t> ends = rank_ends(rule.shares);
   DividedSamples divided{std::vector<SampleOrder>(rule.shares.size())};
   std::map<std::uint64_t, ClassShare> classes;
   for (const std::uint32_t number : order) {
-    if (number % 65536 == 0) ctx.throw_if_stopped();
+    if (number % 65536 == 0) context.throw_if_stopped();
     const SplitFacts sample = facts(number);
     const std::uint64_t rank = Prng(rule.seed ^ sample.group_hash).next();
     const auto end = std::ranges::upper_bound(ends.begin(), std::prev(ends.end()), rank);
@@ -215,7 +215,7 @@ DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
 }
 
 void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
-                           const std::function<std::string(std::uint64_t)>& class_name, Context& ctx) {
+                           const std::function<std::string(std::uint64_t)>& class_name, Context& context) {
   const auto named = [&](const std::vector<std::uint64_t>& labels) {
     std::vector<std::string> names;
     for (const std::uint64_t label : labels | std::views::take(kMostNamedClasses)) {
@@ -225,15 +225,15 @@ void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
     return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
   };
   if (!divided.labels_moved.empty()) {
-    ctx.warn("class_without_training_sample",
-             "with this --seed, '{0}' would have no sample of some classes; one sample or group of each was moved "
-             "there: {1}",
-             rule.shares.front().name, named(divided.labels_moved));
+    context.warn("class_without_training_sample",
+                 "with this --seed, '{0}' would have no sample of some classes; one sample or group of each was moved "
+                 "there: {1}",
+                 rule.shares.front().name, named(divided.labels_moved));
   }
   for (std::size_t i = 0; i < divided.labels_absent.size(); ++i) {
     if (divided.labels_absent[i].empty() || divided.sets[i].empty()) continue;
-    ctx.warn("class_without_sample", "'{}' has no sample of {} of the {} classes: {}", rule.shares[i].name,
-             divided.labels_absent[i].size(), divided.classes, named(divided.labels_absent[i]));
+    context.warn("class_without_sample", "'{}' has no sample of {} of the {} classes: {}", rule.shares[i].name,
+                 divided.labels_absent[i].size(), divided.classes, named(divided.labels_absent[i]));
   }
 }
 

@@ -76,11 +76,11 @@ void refuse_empty_set(const SplitRule& rule, std::size_t set, const DividedSampl
 /// + r_k). So the set of a sample depends only on its group and the seed. One exception: if the first share would get
 /// no sample of a class, that class gives it, of its groups in no set, the one with the smallest rank.
 DividedSamples split_samples(const SampleOrder& order, const SplitRule& rule,
-                             const std::function<SplitFacts(std::uint32_t)>& facts, Context& ctx);
+                             const std::function<SplitFacts(std::uint32_t)>& facts, Context& context);
 
 /// Warns of classes with a sample that the exception moved, and of sets without a sample of some class. `class_name`
 /// returns the class name of a label.
 void warn_of_small_classes(const DividedSamples& divided, const SplitRule& rule,
-                           const std::function<std::string(std::uint64_t label)>& class_name, Context& ctx);
+                           const std::function<std::string(std::uint64_t label)>& class_name, Context& context);
 
 }  // namespace shardkit::dataset

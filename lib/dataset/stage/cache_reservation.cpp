@@ -34,17 +34,17 @@ int depth_in(const std::string& cache, const std::string& target) {
 }
 
 /// Others of the group of a shared cache could neither evict nor update what this process creates there.
-void warn_of_umask(const std::string& cache, Context& ctx) {
+void warn_of_umask(const std::string& cache, Context& context) {
   struct stat info {};
   constexpr mode_t kShared = S_ISGID | S_IWGRP;
   if (::stat(cache.c_str(), &info) != 0 || (info.st_mode & kShared) != kShared) return;
   const mode_t mask = ::umask(077);
   ::umask(mask);
   if ((mask & S_IWGRP) == 0) return;
-  ctx.warn("not_shared",
-           "'{}' is shared by a group, but with umask {:03o} its members can neither evict "
-           "nor update this set; use umask 002",
-           cache, mask);
+  context.warn("not_shared",
+               "'{}' is shared by a group, but with umask {:03o} its members can neither evict "
+               "nor update this set; use umask 002",
+               cache, mask);
 }
 
 }  // namespace
@@ -86,11 +86,11 @@ void check(const CacheShareOptions& options, const std::string& target) {
 }
 
 CacheReservation::CacheReservation(io::FileSystem& files, staging::StageTarget& target,
-                                   const CacheShareOptions& options, Context& ctx)
+                                   const CacheShareOptions& options, Context& context)
     : files_(files),
       target_(target),
       options_(options),
-      ctx_(ctx),
+      context_(context),
       job_id_(options.lease_id.empty() ? staging::job_lease_id(system::process_environment()) : options.lease_id),
       id_(job_id_.empty() ? staging::random_lease_id() : job_id_) {}
 
@@ -100,10 +100,10 @@ bool CacheReservation::keep(const std::function<bool()>& still_holds) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::denied && error.code() != ErrorCode::no_space) throw;
     if (!lease_)
-      ctx_.warn("not_leased",
-                "the set is complete, but it may be evicted, because no lease could be taken "
-                "or renewed (--lease 0 takes none): {}",
-                error.what());
+      context_.warn("not_leased",
+                    "the set is complete, but it may be evicted, because no lease could be taken "
+                    "or renewed (--lease 0 takes none): {}",
+                    error.what());
   }
   staging::mark_used(target_.folder());
   return true;
@@ -132,9 +132,9 @@ void CacheReservation::await_space(const std::function<void()>& attempt) {
       drop_lease();
       if (left.count() <= 0) throw;
       target_.release();
-      if (!std::exchange(is_waiting, true)) ctx_.warn("waited_for_space", error.what());
-      ctx_.progress().start_for("wait for space", left.count());
-      system::system_clock().sleep(std::min(left, system::Seconds(kLookEvery)), ctx_.stop_token());
+      if (!std::exchange(is_waiting, true)) context_.warn("waited_for_space", error.what());
+      context_.progress().start_for("wait for space", left.count());
+      system::system_clock().sleep(std::min(left, system::Seconds(kLookEvery)), context_.stop_token());
     }
   }
 }
@@ -149,19 +149,19 @@ void CacheReservation::check_limit(std::uint64_t need) const {
 void CacheReservation::check_space(std::uint64_t need) const {
   if (options_.cache.empty()) return;
   staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, system::system_clock().now(),
-                       ctx_.stop_token());
+                       context_.stop_token());
 }
 
 void CacheReservation::take_space(std::uint64_t need) {
   std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
-    lock.emplace(staging::lock_cache(files_, options_.cache, ctx_.stop_token()));
+    lock.emplace(staging::lock_cache(files_, options_.cache, context_.stop_token()));
     staging::evict_for(files_, options_.cache, {target_.folder(), need, options_.limit}, system::system_clock().now(),
-                       ctx_.stop_token(), [&](const staging::StagedFolder& folder) {
+                       context_.stop_token(), [&](const staging::StagedFolder& folder) {
                          report_evicted(folder.path, folder.removable_bytes(), folder.source);
                        });
   }
-  warn_of_umask(options_.cache.empty() ? io::parent_folder(target_.folder()) : options_.cache, ctx_);
+  warn_of_umask(options_.cache.empty() ? io::parent_folder(target_.folder()) : options_.cache, context_);
   if (!job_id_.empty()) take_lease();
   target_.journal().announce(need);
 }
@@ -205,7 +205,7 @@ void CacheReservation::replace(const staging::StageTarget::OtherSet& other, cons
 
 void CacheReservation::report_evicted(const std::string& folder, std::uint64_t bytes, const std::string& source) {
   evicted_.push_back(fmt::format("'{}' ({} from '{}')", folder, format_size(bytes), source));
-  ctx_.warn("evicted", evicted_.back() + " was evicted");
+  context_.warn("evicted", evicted_.back() + " was evicted");
 }
 
 void CacheReservation::drop_lease() noexcept {

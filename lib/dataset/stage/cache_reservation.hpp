@@ -34,7 +34,8 @@ void check(const CacheShareOptions& options, const std::string& target);
 class CacheReservation {
  public:
   /// The references outlive this object.
-  CacheReservation(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options, Context& ctx);
+  CacheReservation(io::FileSystem& files, staging::StageTarget& target, const CacheShareOptions& options,
+                   Context& context);
 
   /// For a complete target: takes the lease, with which it counts as a hit, and marks it as used. False, with nothing
   /// done, if it is meanwhile being evicted or replaced, or if `still_holds` returns false.
@@ -79,7 +80,7 @@ class CacheReservation {
   io::FileSystem& files_;
   staging::StageTarget& target_;
   const CacheShareOptions& options_;
-  Context& ctx_;
+  Context& context_;
   const std::string job_id_;  ///< empty: this process is of no known job
   const std::string id_;      ///< of the lease
   std::optional<staging::Lease> lease_;

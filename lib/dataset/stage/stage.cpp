@@ -38,12 +38,12 @@ constexpr unsigned kMostFilesAsked = 32;
 constexpr std::size_t kMostOmissionsNamed = 20;
 constexpr double kSlowShare = 0.25;  // of the usual rate of a connection
 
-void wait_jitter(double longest, Context& ctx) {
+void wait_jitter(double longest, Context& context) {
   if (longest <= 0) return;
   std::random_device device;
   const double seconds = std::uniform_real_distribution(0.0, longest)(device);
-  ctx.progress().start_for("wait for --jitter", seconds);
-  system::system_clock().sleep(system::Seconds(seconds), ctx.stop_token());
+  context.progress().start_for("wait for --jitter", seconds);
+  system::system_clock().sleep(system::Seconds(seconds), context.stop_token());
 }
 
 /// From where a stage takes its files.
@@ -57,20 +57,20 @@ struct StageSource {
 class Stage {
  public:
   Stage(io::FileSystem& files, StageSource from, const staging::StageRequest& wanted, const StageOptions& options,
-        staging::CopyLimits limits, Context& ctx)
+        staging::CopyLimits limits, Context& context)
       : files_(files),
         source_(from.source),
-        peers_(std::move(from.peers), ctx),
+        peers_(std::move(from.peers), context),
         all_of_one_source_(!wanted.names && options.sources.size() <= 1),
         options_(options),
         limits_(std::move(limits)),
         retries_(from.retries),
-        ctx_(ctx),
+        context_(context),
         is_named_(wanted.names.has_value()),
         manifest_problem_(wanted.manifest_problem),
-        set_(source_, wanted, ctx.stop_token()),
+        set_(source_, wanted, context.stop_token()),
         target_(files, options.target),
-        share_(files, target_, options.share, ctx) {}
+        share_(files, target_, options.share, context) {}
 
   StageResult run() {
     warn_of_left_out();
@@ -84,7 +84,7 @@ class Stage {
       if (result.verified == staging::Verified::size) warn_of_missing_manifest();
       return result;
     }
-    wanted_ = set_.files(source_, uses_etags(), ctx_.stop_token());
+    wanted_ = set_.files(source_, uses_etags(), context_.stop_token());
     if (verified() == staging::Verified::size) warn_of_missing_manifest();
     warn_of_missing_indexes();
     refuse_own_files();
@@ -97,7 +97,7 @@ class Stage {
     }
     share_.await_space([&] { join(id); });
     for (const staging::ManifestSet& set : set_.sets()) target_.check_manifest_name(set);
-    ctx_.progress().start("copy", wanted_.size(), bytes());
+    context_.progress().start("copy", wanted_.size(), bytes());
     try {
       return copy();
     } catch (const Error& error) {
@@ -155,11 +155,11 @@ class Stage {
   /// Joins the target, with its space reserved. Throws Error{no_space}.
   void join(const staging::StagedSetId& id) {
     share_.check_space(final_bytes(id));
-    ctx_.progress().start("wait for another stage into the same folder");
+    context_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StageTarget::OtherSet& other) {
       share_.replace(other, id, is_update(other.marker));
     };
-    target_.join(id, wanted_, replace, ctx_.stop_token());
+    target_.join(id, wanted_, replace, context_.stop_token());
     share_.take_space(final_bytes(id));
     check_free_space();
   }
@@ -178,14 +178,15 @@ class Stage {
   void warn_of_missing_manifest() {
     if (set_.has_manifest() || options_.manifest == "none") return;
     if (!manifest_problem_.empty()) {
-      return ctx_.warn("manifest_unknown",
-                       "the source does not report whether it has a manifest, so only size and version are checked: {}",
-                       manifest_problem_);
+      return context_.warn(
+          "manifest_unknown",
+          "the source does not report whether it has a manifest, so only size and version are checked: {}",
+          manifest_problem_);
     }
-    ctx_.warn("no_manifest",
-              "'{}' has no shardkit manifest, so stage cannot tell whether the bytes are correct: files "
-              "are pinned only by size and version; 'shardctl index' creates one for shards",
-              source_.location());
+    context_.warn("no_manifest",
+                  "'{}' has no shardkit manifest, so stage cannot tell whether the bytes are correct: files "
+                  "are pinned only by size and version; 'shardctl index' creates one for shards",
+                  source_.location());
   }
 
   /// Copies made without dot files lack them. The manifest has the right bytes of the shards.
@@ -193,23 +194,24 @@ class Stage {
     if (!set_.has_manifest()) return;
     const std::size_t missing = set_.expected().size() - set_.sets().size() - wanted_.size();
     if (missing == 0) return;
-    ctx_.warn("indexes_missing",
-              "'{}' lacks or denies {} of its manifest: the set is staged without. Shards are still compared with the "
-              "manifest",
-              source_.location(), format_count(missing, "file"));
+    context_.warn(
+        "indexes_missing",
+        "'{}' lacks or denies {} of its manifest: the set is staged without. Shards are still compared with the "
+        "manifest",
+        source_.location(), format_count(missing, "file"));
   }
 
   /// Files that --include and --exclude leave out are named, so that none is missed later.
   void warn_of_left_out() {
     for (const std::string& pattern : set_.unused_patterns()) {
-      ctx_.warn("pattern_unused", "no file of '{}' matches '{}'; patterns match whole names, such as 'train/*'",
-                source_.location(), pattern);
+      context_.warn("pattern_unused", "no file of '{}' matches '{}'; patterns match whole names, such as 'train/*'",
+                    source_.location(), pattern);
     }
     const std::vector<std::string>& left_out = set_.left_out();
     if (left_out.empty()) return;
-    ctx_.warn("files_left_out", "{} of '{}' not staged: {}{}", format_count(left_out.size(), "file"),
-              source_.location(), fmt::join(left_out | std::views::take(kMostOmissionsNamed), ", "),
-              left_out.size() > kMostOmissionsNamed ? ", ..." : "");
+    context_.warn("files_left_out", "{} of '{}' not staged: {}{}", format_count(left_out.size(), "file"),
+                  source_.location(), fmt::join(left_out | std::views::take(kMostOmissionsNamed), ", "),
+                  left_out.size() > kMostOmissionsNamed ? ", ..." : "");
   }
 
   /// Each set below the source is divided by itself, as a loader reads it.
@@ -221,13 +223,13 @@ class Stage {
     std::set<std::string> warned;
     const std::vector<staging::ShardGroup> groups = set_.groups();
     if (groups.empty())
-      ctx_.warn("nothing_to_divide", "--rank has no effect: '{}' has no shards (*.tar)", source_.location());
+      context_.warn("nothing_to_divide", "--rank has no effect: '{}' has no shards (*.tar)", source_.location());
     for (const staging::ShardGroup& group : groups) {
       const std::string where = group.folder.empty() ? source_.location() : source_.address_of(group.folder);
       RankShards part = shards_of_ranks(group.shards.size(), group.samples, *ranks, split, where);
       for (const std::size_t number : part.shards) kept.push_back(group.shards[number]);
       for (Finding& warning : part.warnings) {
-        if (warned.insert(warning.text).second) ctx_.warn(std::move(warning.code), std::move(warning.text));
+        if (warned.insert(warning.text).second) context_.warn(std::move(warning.code), std::move(warning.text));
       }
     }
     set_.keep_shards(kept);
@@ -246,7 +248,7 @@ class Stage {
 
   StageResult copy() {
     const auto start = std::chrono::steady_clock::now();
-    staging::StageCopier copier(files_, source_, peers_, target_, limits_, ctx_);
+    staging::StageCopier copier(files_, source_, peers_, target_, limits_, context_);
     staging::CopyResult copied;
     try {
       copied = copier.copy_all(wanted_);
@@ -255,7 +257,7 @@ class Stage {
       throw;
     }
     peers_.warn_of_useless();
-    target_.warn_of_strangers(ctx_);
+    target_.warn_of_strangers(context_);
     set_.update(copied.changed);
     for (const io::ObjectInfo& now : copied.changed)
       std::ranges::find_if(wanted_, [&](const auto& file) { return file.object.name == now.name; })->object = now;
@@ -290,7 +292,7 @@ class Stage {
     for (const staging::StageFile& file : wanted_) {
       if (file.object.size == 0 || target_.bytes_arrived(file, journal) < file.object.size) missing.push_back(&file);
     }
-    sync::for_each_index(missing.size(), kMostFilesAsked, ctx_.stop_token(),
+    sync::for_each_index(missing.size(), kMostFilesAsked, context_.stop_token(),
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
     result.verified = staging::Verified::nothing;
@@ -306,9 +308,10 @@ class Stage {
   void warn_of_repeated_work() const {
     try {
       const std::uint64_t left = missing_bytes();
-      const std::uint64_t counted = ctx_.progress().bytes + left;  // bytes that were received and discarded are in both
-      ctx_.warn("read_again", "the next run reads {}, {} of that again", format_size(left),
-                format_size(counted - std::min(counted, bytes())));
+      const std::uint64_t counted =
+          context_.progress().bytes + left;  // bytes that were received and discarded are in both
+      context_.warn("read_again", "the next run reads {}, {} of that again", format_size(left),
+                    format_size(counted - std::min(counted, bytes())));
     } catch (const Error&) {
     }
   }
@@ -392,7 +395,7 @@ class Stage {
   const StageOptions& options_;
   const staging::CopyLimits limits_;
   const std::atomic<std::uint64_t>& retries_;
-  Context& ctx_;
+  Context& context_;
   const bool is_named_;
   const std::string manifest_problem_;  ///< not empty: nobody knows whether the source has a manifest
   staging::StageSet set_;
@@ -481,7 +484,7 @@ std::vector<std::unique_ptr<io::ObjectSource>> open_peers(const std::vector<std:
 }
 
 /// What to stage from an opened source. Reads the manifest of --manifest.
-staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& ctx) {
+staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOptions& options, Context& context) {
   if (options.manifest == "none" && !set.manifest.empty() && !set.listed && is_http_url(set.source->location())) {
     throw Error(ErrorCode::usage, At{set.source->location()},
                 "--manifest none needs a listing, which HTTP does not have; leave it out to stage what "
@@ -497,7 +500,7 @@ staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOption
   wanted.manifest_problem = set.manifest_problem;
   if (!wanted.use_manifests) return wanted;
   if (!options.manifest.empty()) {
-    catalog::Inputs inputs(options.access, ctx);
+    catalog::Inputs inputs(options.access, context);
     wanted.manifest_path = inputs.add_named(options.manifest);
     wanted.manifest_text = inputs.text(wanted.manifest_path);
     return wanted;
@@ -515,15 +518,15 @@ std::uint64_t receive_buffer(const StageOptions& options) {
 
 }  // namespace
 
-StageResult stage(const StageOptions& options, Context& ctx) {
+StageResult stage(const StageOptions& options, Context& context) {
   check(options);
   refuse_swapped(options);
   check(options.share, options.target);
-  staging::require_local_folder(options.target, ctx, options.share.limit || !options.share.cache.empty());
-  wait_jitter(options.jitter, ctx);
+  staging::require_local_folder(options.target, context, options.share.limit || !options.share.cache.empty());
+  wait_jitter(options.jitter, context);
   std::atomic<std::uint64_t> retries = 0;
   std::atomic<bool> throttled = false;
-  net::StoreOptions stores = options.access.store_options(ctx);
+  net::StoreOptions stores = options.access.store_options(context);
   stores.http.slow.share = kSlowShare;
   stores.http.receive_buffer = receive_buffer(options);
   stores.retry.on_retry = [&, report = stores.retry.on_retry](const net::RetryEvent& event) {
@@ -531,15 +534,15 @@ StageResult stage(const StageOptions& options, Context& ctx) {
     ++retries;
     if (event.throttled) throttled = true;
   };
-  ctx.progress().start("look up the source");
-  const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
+  context.progress().start("look up the source");
+  const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, context.stop_token());
   const bool remote = catalog::is_address(set.source->location());
   staging::CopyLimits limits = copy_limits(options, remote);
   limits.throttled = [&] { return throttled.exchange(false); };
   const auto files = io::posix_file_system();
   try {
-    StageSource from{*set.source, open_peers(options.peers, stores, ctx.stop_token()), retries};
-    return Stage(*files, std::move(from), wanted_of(set, options, ctx), options, std::move(limits), ctx).run();
+    StageSource from{*set.source, open_peers(options.peers, stores, context.stop_token()), retries};
+    return Stage(*files, std::move(from), wanted_of(set, options, context), options, std::move(limits), context).run();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt || options.manifest.empty() || options.manifest == "none") throw;
     throw Error(ErrorCode::corrupt, At{error.path()}, "{}; or --manifest belongs to another set", error.what());
@@ -547,9 +550,9 @@ StageResult stage(const StageOptions& options, Context& ctx) {
 }
 
 StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageRequest& wanted,
-                     const StageOptions& options, Context& ctx, const staging::CopyLimits& limits) {
+                     const StageOptions& options, Context& context, const staging::CopyLimits& limits) {
   const std::atomic<std::uint64_t> retries = 0;
-  return Stage(files, {source, {}, retries}, wanted, options, limits, ctx).run();
+  return Stage(files, {source, {}, retries}, wanted, options, limits, context).run();
 }
 
 void check(const StageOptions& options) {

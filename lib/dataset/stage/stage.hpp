@@ -100,10 +100,10 @@ struct StageResult {
 /// Error{conflict} for a target with other content; Error{unsupported} for a target on a network file system; Error{io}
 /// for a source that changes meanwhile, Error{network, denied} of object stores. With `keep_going`, a failure of single
 /// files is in the result instead.
-StageResult stage(const StageOptions& options, Context& ctx);
+StageResult stage(const StageOptions& options, Context& context);
 
 /// The same with given interfaces, for tests; `options.sources`, `manifest` and `access` are ignored.
 StageResult stage_on(io::FileSystem& files, io::ObjectSource& source, const staging::StageRequest& wanted,
-                     const StageOptions& options, Context& ctx, const staging::CopyLimits& limits = {});
+                     const StageOptions& options, Context& context, const staging::CopyLimits& limits = {});
 
 }  // namespace shardkit::dataset

@@ -93,19 +93,19 @@ class Tally {
 /// One stat from resolved shards to result.
 class Statistics {
  public:
-  Statistics(const StatOptions& options, Context& ctx)
-      : ctx_(ctx),
+  Statistics(const StatOptions& options, Context& context)
+      : context_(context),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, ctx, options.access)),
+        set_(catalog::resolve_shards(options.shards, context, options.access)),
         manifests_(catalog::manifests_by_folder(set_)),
-        lister_(set_, ctx),
+        lister_(set_, context),
         shard_samples_(set_.shards.size()),
         shard_classes_(set_.shards.size()) {}
 
   StatResult run() {
-    if (const auto missing = what_is_missing(set_, manifests_)) ctx_.warn("shards_missing", "{}", *missing);
+    if (const auto missing = what_is_missing(set_, manifests_)) context_.warn("shards_missing", "{}", *missing);
     result_.bytes = set_.bytes();
-    ctx_.progress().start("stat", set_.shards.size(), result_.bytes);
+    context_.progress().start("stat", set_.shards.size(), result_.bytes);
     read_shards();
     result_.shards = set_.shards.size();
     result_.shards_by_index = by_index_;
@@ -123,9 +123,9 @@ class Statistics {
  private:
   void read_shards() {
     std::vector<Tally> tallies(std::min<std::size_t>(threads_, set_.shards.size()));
-    sync::for_each_index(set_.shards.size(), threads_, ctx_.stop_token(), [&](std::size_t at, std::size_t thread) {
+    sync::for_each_index(set_.shards.size(), threads_, context_.stop_token(), [&](std::size_t at, std::size_t thread) {
       read_shard(at, tallies[thread]);
-      ++ctx_.progress().items;
+      ++context_.progress().items;
     });
     for (const Tally& tally : tallies) total_.merge(tally);
   }
@@ -138,7 +138,7 @@ class Statistics {
       ++shard_samples_[at];
       return true;
     };
-    visitor.finding = warn_of_damage(shard, ctx_);
+    visitor.finding = warn_of_damage(shard, context_);
     tally.start_shard();
     if (lister_.list(shard, visitor)) ++by_index_;
     shard_classes_[at] = tally.classes_in_shard();
@@ -154,9 +154,9 @@ class Statistics {
 
   void describe_classes() {
     if (total_.too_many_labels) {
-      ctx_.warn("too_many_labels",
-                "there are more than {} different labels, so they are not treated as classes and not counted",
-                format_count(StatResult::kMostClasses));
+      context_.warn("too_many_labels",
+                    "there are more than {} different labels, so they are not treated as classes and not counted",
+                    format_count(StatResult::kMostClasses));
     }
     if (total_.labels.empty()) return;
     std::map<std::uint64_t, StatClass> classes;
@@ -202,7 +202,7 @@ class Statistics {
     result_.shuffle_buffer = shuffle_buffer_for({result_.mixed, largest_class, result_.samples, result_.bytes});
   }
 
-  Context& ctx_;
+  Context& context_;
   const unsigned threads_;
   const catalog::ShardSet set_;
   const catalog::FolderManifests manifests_;
@@ -216,7 +216,7 @@ class Statistics {
 
 }  // namespace
 
-StatResult stat(const StatOptions& options, Context& ctx) { return Statistics(options, ctx).run(); }
+StatResult stat(const StatOptions& options, Context& context) { return Statistics(options, context).run(); }
 
 void StatOptions::describe(FieldList& v) {
   v.field(catalog::kShardsOperand, shards);

@@ -74,6 +74,6 @@ struct StatResult {
 /// and labels; several shards at a time. Memory grows with shards and classes, not with samples. A damaged shard is a
 /// warning; its readable part is counted. Throws the errors of resolve_shards() and SampleLister. The result does not
 /// depend on threads.
-StatResult stat(const StatOptions& options, Context& ctx);
+StatResult stat(const StatOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

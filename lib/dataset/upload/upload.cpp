@@ -101,17 +101,21 @@ class UploadQueue {
 class UploadJob {
  public:
   UploadJob(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
-            const UploadOptions& options, Context& ctx)
-      : store_(store), source_(source), options_(options), ctx_(ctx), set_(source, wanted, ctx.stop_token()) {}
+            const UploadOptions& options, Context& context)
+      : store_(store),
+        source_(source),
+        options_(options),
+        context_(context),
+        set_(source, wanted, context.stop_token()) {}
 
   UploadResult run() {
-    const std::stop_token& stop = ctx_.stop_token();
+    const std::stop_token& stop = context_.stop_token();
     sort_files();
     check_files();
     look_at_target();
     const std::string record = to_text(record_);
     checks_ = io::find_checks(store_, formats::kUploadRecord, as_bytes(record), stop);
-    ctx_.progress().start("upload", result_.files, result_.bytes, "files");
+    context_.progress().start("upload", result_.files, result_.bytes, "files");
     send(files_);
     send(indexes_);
     for (const staging::ManifestSet& set : set_.sets()) check_complete(set);
@@ -133,7 +137,7 @@ class UploadJob {
       if (!manifest) continue;
       manifests_.push_back({*std::move(manifest), set.hash, {}});
     }
-    for (File& file : set_.files(source_, false, ctx_.stop_token())) {
+    for (File& file : set_.files(source_, false, context_.stop_token())) {
       file.object = staging::find_at_source(source_, file);
       (file.indexed || indexes.contains(file.object.name) ? indexes_ : files_).push_back(std::move(file));
     }
@@ -165,10 +169,10 @@ class UploadJob {
 
   /// Throws Error{conflict} for what an upload would not replace, before the first byte is sent.
   void look_at_target() {
-    ctx_.progress().start("look at the target");
+    context_.progress().start("look at the target");
     for (io::ObjectInfo& object : store_.list()) at_target_.emplace(object.name, std::move(object));
     if (const auto found = at_target_.find(formats::kUploadRecord); found != at_target_.end() && !record_.set.empty()) {
-      const auto other = read_upload_record(record_text(store_, found->second, ctx_.stop_token()));
+      const auto other = read_upload_record(record_text(store_, found->second, context_.stop_token()));
       if (other && !other->set.empty() && other->set != record_.set) {
         throw Error(ErrorCode::conflict, At{store_.location()},
                     "an upload of another set into '{}' has not finished: finish it, or use another prefix",
@@ -178,7 +182,7 @@ class UploadJob {
     for (const staging::ManifestSet& set : set_.sets()) {
       const auto found = at_target_.find(set.name());
       if (found == at_target_.end()) continue;
-      if (io::fetch_text(store_, found->second, kLargestManifest, ctx_.stop_token()) == set.text) continue;
+      if (io::fetch_text(store_, found->second, kLargestManifest, context_.stop_token()) == set.text) continue;
       const std::string address = store_.address_of(set.folder);
       throw Error(ErrorCode::conflict, At{address}, "'{}' contains another set; use another prefix", address);
     }
@@ -196,7 +200,7 @@ class UploadJob {
 
   void send(const std::vector<File>& files) {
     UploadQueue queue(files);
-    sync::TaskGroup group(ctx_.stop_token());
+    sync::TaskGroup group(context_.stop_token());
     const std::uint64_t by_memory =
         std::max<std::uint64_t>(1, kUploadMemory / std::max<std::uint64_t>(1, largest_block_));
     const std::uint64_t workers = options_.concurrency.value_or(std::min(kMostWorkers, by_memory));
@@ -204,7 +208,7 @@ class UploadJob {
       group.spawn([&](const std::stop_token& stop) { work(queue, stop); });
     }
     group.wait();
-    ctx_.throw_if_stopped();
+    context_.throw_if_stopped();
   }
 
   void work(UploadQueue& queue, const std::stop_token& stop) {
@@ -326,7 +330,7 @@ class UploadJob {
     }
     const bool is_sent = large->writer->write(index, block, stop);
     if (is_sent) sent_ += block.size();
-    ctx_.progress().bytes += block.size();
+    context_.progress().bytes += block.size();
     if (--large->left == 0) finish(queue, large, buffer, stop);
   }
 
@@ -344,7 +348,7 @@ class UploadJob {
     const io::Written written = large->writer->finish(stop);
     if (written == io::Written::done) {
       note_verified(checks_.part);
-      ++ctx_.progress().items;
+      ++context_.progress().items;
     } else if (!settle(file, buffer, stop)) {
       if (large->uploads == kMostUploads) throw_lost(file);
       return queue.add(open_large(file, std::nullopt, large->uploads + 1, stop));
@@ -362,16 +366,17 @@ class UploadJob {
 
   void forget(const std::string& name, const std::stop_token& stop) {
     if (remove_record(store_, name, stop)) return;
-    ctx_.warn("record_kept",
-              "'{}' may not be deleted: the upload has finished, but its record stays; without a manifest, other verbs "
-              "call it unfinished",
-              store_.address_of(name));
+    context_.warn(
+        "record_kept",
+        "'{}' may not be deleted: the upload has finished, but its record stays; without a manifest, other verbs "
+        "call it unfinished",
+        store_.address_of(name));
   }
 
   void note_done(const File& file, std::uint64_t sent) {
     sent_ += sent;
-    ctx_.progress().bytes += file.object.size;
-    ++ctx_.progress().items;
+    context_.progress().bytes += file.object.size;
+    ++context_.progress().items;
   }
 
   void note_verified(ChecksumKind kind) {
@@ -398,7 +403,7 @@ class UploadJob {
   io::ObjectStore& store_;
   io::ObjectSource& source_;
   const UploadOptions& options_;
-  Context& ctx_;
+  Context& context_;
   staging::StageSet set_;
   std::vector<File> files_;
   std::vector<File> indexes_;
@@ -424,8 +429,8 @@ system::WallTime last_use(io::ObjectStore& store, const io::OpenUpload& upload, 
 }  // namespace
 
 UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
-                       const UploadOptions& options, Context& ctx) {
-  return UploadJob(store, source, wanted, options, ctx).run();
+                       const UploadOptions& options, Context& context) {
+  return UploadJob(store, source, wanted, options, context).run();
 }
 
 UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, const std::stop_token& stop) {
@@ -449,23 +454,23 @@ UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options,
   return result;
 }
 
-UploadResult upload(const UploadOptions& options, Context& ctx) {
+UploadResult upload(const UploadOptions& options, Context& context) {
   check(options);
   std::atomic<std::uint64_t> retries = 0;
-  net::StoreOptions stores = options.access.store_options(ctx);
+  net::StoreOptions stores = options.access.store_options(context);
   stores.s3.of_new_objects = headers_of(options);
   stores.retry.on_retry = [&retries, report = stores.retry.on_retry](const net::RetryEvent& event) {
     ++retries;
     report(event);
   };
-  const auto store = net::StoreOpener(stores).open_to_write(options.target, ctx.stop_token());
-  if (options.clean) return clean_uploads(*store, options, ctx.stop_token());
-  const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, ctx.stop_token());
+  const auto store = net::StoreOpener(stores).open_to_write(options.target, context.stop_token());
+  if (options.clean) return clean_uploads(*store, options, context.stop_token());
+  const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, context.stop_token());
   staging::StageRequest wanted;
   if (set.listed) wanted.names = set.names;
   wanted.manifest_name = set.manifest;
   wanted.manifest_problem = set.manifest_problem;
-  UploadResult result = upload_to(*store, *set.source, wanted, options, ctx);
+  UploadResult result = upload_to(*store, *set.source, wanted, options, context);
   result.retries = retries;
   return result;
 }

@@ -60,11 +60,11 @@ net::HttpHeaders headers_of(const UploadOptions& options);
 /// an object with other bytes under a name of the set, and for another set; Error{corrupt} for a shard that differs
 /// from its manifest, and for bytes that the store changed; Error{io} for a file that changes meanwhile; Error{denied,
 /// not_found, network} of the store.
-UploadResult upload(const UploadOptions& options, Context& ctx);
+UploadResult upload(const UploadOptions& options, Context& context);
 
 /// The same with given interfaces, for tests; `options.sources`, `target` and `access` are ignored.
 UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
-                       const UploadOptions& options, Context& ctx);
+                       const UploadOptions& options, Context& context);
 
 /// Gives up the uploads below the folder of `store` that got no part for the time of `older_than_seconds`, and removes
 /// their records.

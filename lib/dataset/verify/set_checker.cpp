@@ -69,18 +69,18 @@ class RepeatFinder final : public formats::TarHandler {
 /// Reads the shards' headers again and notes every further sample whose key's hash is in `hashes` and whose key really
 /// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are skipped.
 void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
-                        std::vector<ShardReport>& reports, Context& ctx) {
+                        std::vector<ShardReport>& reports, Context& context) {
   RepeatFinder finder(hashes, reports);
-  ctx.progress().start("look for repeated keys", set.shards.size());
+  context.progress().start("look for repeated keys", set.shards.size());
   for (std::size_t i = 0; i < set.shards.size(); ++i) {
     finder.start(i);
     try {
-      formats::scan_tar(*set.inputs->open(set.shards[i].path), finder, ctx);
+      formats::scan_tar(*set.inputs->open(set.shards[i].path), finder, context);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
     }
     finder.finish();
-    ++ctx.progress().items;
+    ++context.progress().items;
   }
 }
 
@@ -115,8 +115,8 @@ void SetChecker::add(ShardReport& report) {
   for (const auto& [name, kind] : report.kinds) samples_by_kind_[name] += kind.samples;
 }
 
-void SetChecker::finish(bool labels_compared, Context& ctx) {
-  check_keys(ctx);
+void SetChecker::finish(bool labels_compared, Context& context) {
+  check_keys(context);
   check_labels(labels_compared);
   check_kinds();
   for (const std::string& conflict : compare_labels(manifests_).conflicts)
@@ -143,10 +143,10 @@ std::optional<VerifyClasses> SetChecker::classes() const {
   return VerifyClasses{samples_by_label_.size(), samples_by_label_.rbegin()->first, fewest->second, most->second};
 }
 
-void SetChecker::check_keys(Context& ctx) {
+void SetChecker::check_keys(Context& context) {
   const KeyTable::Repeated repeated = keys_.repeated(kMostRepeatedKeys);
   if (repeated.total == 0) return;
-  note_repeated_keys(set_, repeated.hashes, reports_, ctx);
+  note_repeated_keys(set_, repeated.hashes, reports_, context);
   if (const std::uint64_t more = repeated.total - repeated.hashes.size(); more > 0) {
     log_.add(ProblemCode::duplicate_key, std::nullopt, "",
              fmt::format("{} not looked up", format_count(more, "more key")), more);

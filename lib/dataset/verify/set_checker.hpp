@@ -58,7 +58,7 @@ class SetChecker {
 
   /// After all shards were added: notes problems, in the report of the shard they belong to. Rereads headers if keys
   /// repeat. `labels_compared`: missing labels have already been noted, by comparison with the source.
-  void finish(bool labels_compared, Context& ctx);
+  void finish(bool labels_compared, Context& context);
 
   /// Whether every shard that the manifest lists was read, and each to its end.
   bool is_whole() const;
@@ -71,7 +71,7 @@ class SetChecker {
   std::vector<ProblemLog>& missing() { return missing_; }
 
  private:
-  void check_keys(Context& ctx);
+  void check_keys(Context& context);
   void check_labels(bool labels_compared);
   void check_class_counts();
   void check_label_gaps();

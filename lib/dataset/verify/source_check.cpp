@@ -121,7 +121,7 @@ void refuse_set_folders(const catalog::SourceFolder& source, bool labeled) {
 }
 
 catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const ListOptions& images,
-                                 const ConvertFacts& facts, Context& ctx) {
+                                 const ConvertFacts& facts, Context& context) {
   catalog::ScanOptions options = scan_options(facts.made, facts.set);
   options.allow_empty = true;
   options.cores = system::usable_threads();
@@ -130,23 +130,23 @@ catalog::ImageFolderScan scan_of(const catalog::SourceFolder& source, const List
       throw Error(ErrorCode::usage, "these shards have labels from the list: also give --label-column");
     }
     const auto& class_map = facts.class_map ? facts.labels : std::map<std::string, std::uint64_t>();
-    return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, ctx).scan;
+    return catalog::scan_image_list(source, image_list(images, class_map, *source.inputs), options, context).scan;
   }
   if (facts.listed) {
     throw usage_error(
         "these shards were made from a list of images: also give the list (--list, --path-column, --label-column)");
   }
   refuse_set_folders(source, !facts.made.unlabeled);
-  return catalog::scan_image_folder(source, options, ctx);
+  return catalog::scan_image_folder(source, options, context);
 }
 
 }  // namespace
 
 SourceCheck::SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
-                         const catalog::FolderManifests& manifests, Context& ctx)
+                         const catalog::FolderManifests& manifests, Context& context)
     : source_(source, !images.list.empty(), shards.inputs),
       facts_(convert_facts(manifests)),
-      scan_(scan_of(source_, images, facts_, ctx)),
+      scan_(scan_of(source_, images, facts_, context)),
       left_out_(files_left_out(shards, manifests)) {
   if (facts_.skipped_bad) {
     for (const catalog::ScanProblem& problem : scan_.problems) left_out_.emplace(problem.path, "");

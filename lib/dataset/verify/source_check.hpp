@@ -41,7 +41,7 @@ class SourceCheck {
   /// manifests of the shards' folders give to the class names, or, without any, the classes' positions by name. Throws
   /// the errors of scan_source(), and Error{corrupt} for an option of a manifest that convert does not write.
   SourceCheck(const std::string& source, const ListOptions& images, const catalog::ShardSet& shards,
-              const catalog::FolderManifests& manifests, Context& ctx);
+              const catalog::FolderManifests& manifests, Context& context);
 
   /// Whether samples must have labels.
   bool is_labeled() const { return scan_.labeled(); }

@@ -88,11 +88,11 @@ class ImageEnds final : public MemberWatcher {
 /// One verify from resolved shards to result.
 class Verification {
  public:
-  Verification(const VerifyOptions& options, Context& ctx)
+  Verification(const VerifyOptions& options, Context& context)
       : options_(options),
-        ctx_(ctx),
+        context_(context),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, ctx, options.access)),
+        set_(catalog::resolve_shards(options.shards, context, options.access)),
         expected_(find_expectations(set_)),
         manifests_(catalog::manifests_by_folder(set_)),
         staged_(set_.manifest ? find_staged_part(*set_.inputs, set_.folder) : std::nullopt),
@@ -120,15 +120,15 @@ class Verification {
   VerifyResult run() {
     const auto start = std::chrono::steady_clock::now();
     if (!options_.against.empty()) {
-      ctx_.progress().expect_stages(2);
-      ctx_.progress().next_stage();
-      source_.emplace(options_.against, options_.images, set_, manifests_, ctx_);
+      context_.progress().expect_stages(2);
+      context_.progress().next_stage();
+      source_.emplace(options_.against, options_.images, set_, manifests_, context_);
     }
-    ctx_.progress().next_stage();
-    ctx_.progress().start("verify", set_.shards.size(), result_.bytes, "shards");
+    context_.progress().next_stage();
+    context_.progress().start("verify", set_.shards.size(), result_.bytes, "shards");
     try {
       check_shards();
-      set_checker_.finish(source_ && source_->is_labeled(), ctx_);
+      set_checker_.finish(source_ && source_->is_labeled(), context_);
       if (source_) source_->note_unreadable(set_checker_.log());
       if (source_ && set_checker_.is_whole()) source_->note_missing(set_checker_.log());
     } catch (const Error& error) {
@@ -163,7 +163,7 @@ class Verification {
 
   /// Readers and decoders fail together: the first exception stops all of them.
   void check_shards() {
-    sync::TaskGroup group(ctx_.stop_token());
+    sync::TaskGroup group(context_.stop_token());
     if (result_.depth == VerifyDepth::decode) images_.emplace(set_.shards.size(), group.stop_token());
     ImageCheck* const check = images_ ? &*images_ : nullptr;
     // Over the network each of them waits for one image at a time.
@@ -183,7 +183,7 @@ class Verification {
       group.spawn([check](const std::stop_token& stop) { check->decode(stop); });
     }
     group.wait();
-    ctx_.throw_if_stopped();
+    context_.throw_if_stopped();
   }
 
   void note_images() {
@@ -203,10 +203,10 @@ class Verification {
     if (source_) contents.push_back(source_->comparer(report.log, expected_[shard].index_path));
     SampleFacts facts = facts_;
     if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
-    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], reads_all(), facts, contents, report, ctx_);
+    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], reads_all(), facts, contents, report, context_);
     set_checker_.add(report);
     was_read_[shard] = 1;
-    ++ctx_.progress().items;
+    ++context_.progress().items;
   }
 
   void sum_up() {
@@ -426,7 +426,7 @@ class Verification {
   }
 
   const VerifyOptions& options_;
-  Context& ctx_;
+  Context& context_;
   VerifyResult result_;
   const unsigned threads_;
   const catalog::ShardSet set_;
@@ -486,10 +486,10 @@ std::optional<VerifyResult> without_shards(const VerifyOptions& options) {
 
 }  // namespace
 
-VerifyResult verify(const VerifyOptions& options, Context& ctx) {
+VerifyResult verify(const VerifyOptions& options, Context& context) {
   refuse_swapped(options);
   auto unfinished = without_shards(options);
-  return unfinished ? std::move(*unfinished) : Verification(options, ctx).run();
+  return unfinished ? std::move(*unfinished) : Verification(options, context).run();
 }
 
 void VerifyOptions::describe(FieldList& v) {

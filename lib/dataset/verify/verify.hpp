@@ -79,6 +79,6 @@ struct VerifyResult {
 /// time. A fault of a shard is a problem in the result, not an exception. Throws Error{not_found} if `checksum` is
 /// requested and there is nothing to compare with, and the errors of resolve_shards(). After a stop while shards are
 /// read, it returns what it found so far. Otherwise the result except `bytes_per_second` does not depend on threads.
-VerifyResult verify(const VerifyOptions& options, Context& ctx);
+VerifyResult verify(const VerifyOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

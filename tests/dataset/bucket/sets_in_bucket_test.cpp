@@ -43,20 +43,20 @@ struct Fixture {
 
   /// The files of the same set on disk.
   std::map<std::string, std::string> on_disk() const {
-    Context ctx;
-    convert(options(dir.path("set")), ctx);
+    Context context;
+    convert(options(dir.path("set")), context);
     return tree_content(dir.path("set"));
   }
 
-  ConvertResult convert_to_bucket(const ConvertOptions& options, Context& ctx) {
-    StoreFiles files(server.store("set"), ctx.stop_token(), kMemory);
+  ConvertResult convert_to_bucket(const ConvertOptions& options, Context& context) {
+    StoreFiles files(server.store("set"), context.stop_token(), kMemory);
     ConvertOptions there = options;
     there.target = files.location();
-    return convert_on(files, there, ctx);
+    return convert_on(files, there, context);
   }
   ConvertResult convert_to_bucket() {
-    Context ctx;
-    return convert_to_bucket(options(""), ctx);
+    Context context;
+    return convert_to_bucket(options(""), context);
   }
 
   std::map<std::string, std::string> in_bucket() const {
@@ -187,8 +187,8 @@ TEST_CASE("another plan, foreign objects and other bytes under a shard's name ar
   f.convert_to_bucket();
   ConvertOptions other = f.options("");
   other.sharding.samples = 30;
-  Context ctx;
-  const Failure differs = failure_of([&] { f.convert_to_bucket(other, ctx); });
+  Context context;
+  const Failure differs = failure_of([&] { f.convert_to_bucket(other, context); });
   CHECK(differs == ErrorCode::conflict);
   CHECK(differs.says("s3://bucket/set"));
   std::string changed = f.server.bytes("set/" + kFirst);
@@ -208,11 +208,11 @@ TEST_CASE("reshard writes to a bucket what it writes to a disk") {
   options.target = f.dir.path("other");
   options.sizes.samples = 50;
   options.shuffle = 7;
-  Context ctx;
-  reshard(options, ctx);
+  Context context;
+  reshard(options, context);
   StoreFiles files(f.server.store("set"), {}, kMemory);
   options.target = files.location();
-  reshard_on(files, options, ctx);
+  reshard_on(files, options, context);
   CHECK(f.in_bucket() == tree_content(f.dir.path("other")));
 }
 
@@ -220,14 +220,14 @@ TEST_CASE("what only a folder can do is refused") {
   Fixture f;
   ConvertOptions options = f.options("s3://bucket/set");
   options.append = true;
-  Context ctx;
-  CHECK(failure_of([&] { convert(options, ctx); }) == ErrorCode::usage);
+  Context context;
+  CHECK(failure_of([&] { convert(options, context); }) == ErrorCode::usage);
   options.append = false;
   options.keep_cached = true;
-  CHECK(failure_of([&] { f.convert_to_bucket(options, ctx); }) == ErrorCode::usage);
+  CHECK(failure_of([&] { f.convert_to_bucket(options, context); }) == ErrorCode::usage);
   options.source = "s3://bucket/images";
   options.target = "s3://bucket/images/shards";
-  CHECK(failure_of([&] { convert(options, ctx); }).says("is inside the source"));
+  CHECK(failure_of([&] { convert(options, context); }).says("is inside the source"));
   CHECK(f.server.count("PUT", "") == 0);
 }
 
@@ -235,8 +235,8 @@ TEST_CASE("a target in the folder of shardkit's own files is refused") {
   Fixture f;
   for (const std::string& target : {std::string("s3://bucket/set/.shardkit/"), f.dir.path("set/.shardkit/more")}) {
     CAPTURE(target);
-    Context ctx;
-    const Failure refused = failure_of([&] { convert(f.options(target), ctx); });
+    Context context;
+    const Failure refused = failure_of([&] { convert(f.options(target), context); });
     CHECK(refused == ErrorCode::usage);
     CHECK(refused.says(".shardkit, which is reserved"));
   }

@@ -24,8 +24,8 @@ CacheCheckOptions options_of(const SampleCache& cache) {
 }
 
 CacheCheckResult check_of(const CacheCheckOptions& options) {
-  Context ctx;
-  return cache_check(options, ctx);
+  Context context;
+  return cache_check(options, context);
 }
 
 /// "code place" of each problem.
@@ -66,9 +66,9 @@ TEST_CASE("a folder in which nothing was staged is a warning") {
   const TempDir dir;
   CacheCheckOptions options;
   options.folder = dir.path();
-  Context ctx;
-  CHECK_FALSE(cache_check(options, ctx).has_findings());
-  CHECK(ctx.warnings().at(0).code == "nothing_staged");
+  Context context;
+  CHECK_FALSE(cache_check(options, context).has_findings());
+  CHECK(context.warnings().at(0).code == "nothing_staged");
 }
 
 TEST_CASE("missing, short and wrong files are errors, each with its place, and the stage that repairs them is named") {
@@ -97,10 +97,10 @@ TEST_CASE("--repair marks damaged files, and removes them with the marker unless
   options.repair = true;
   SUBCASE("leased") {
     cache.lease("sub/new", "job-7", 1h);
-    Context ctx;
-    const CacheCheckResult result = cache_check(options, ctx);
+    Context context;
+    const CacheCheckResult result = cache_check(options, context);
     CHECK(result.discarded == 1);
-    CHECK(ctx.warnings().empty());
+    CHECK(context.warnings().empty());
     CHECK(cache.holds("sub/new/2.tar"));
     CHECK_FALSE(cache.holds("sub/new/.shardkit/staged.json"));
   }

@@ -17,8 +17,8 @@ using shardkit_test::failure_of;
 namespace {
 
 CacheGcResult gc(const SampleCache& cache, std::optional<std::uint64_t> limit, bool dry_run = false) {
-  Context ctx;
-  return cache_gc({cache.dir.path(), limit, dry_run}, ctx);
+  Context context;
+  return cache_gc({cache.dir.path(), limit, dry_run}, context);
 }
 
 }  // namespace
@@ -82,15 +82,15 @@ TEST_CASE("a limit that leases and stages hold back is no_space, after the rest 
 
 TEST_CASE("one staged folder is evicted as a cache of itself") {
   const SampleCache cache;
-  Context ctx;
-  CHECK(cache_gc({cache.dir.path("old"), 0, false}, ctx).evicted.size() == 1);
+  Context context;
+  CHECK(cache_gc({cache.dir.path("old"), 0, false}, context).evicted.size() == 1);
   CHECK_FALSE(cache.holds("old/1.tar"));
   CHECK(cache.holds("sub/new/1.tar"));
 }
 
 TEST_CASE("an empty cache is kept without a trace") {
   const TempDir dir;
-  Context ctx;
-  CHECK(cache_gc({dir.path(), 0, false}, ctx).folders_left == 0);
+  Context context;
+  CHECK(cache_gc({dir.path(), 0, false}, context).folders_left == 0);
   CHECK(std::filesystem::is_empty(dir.path()));
 }

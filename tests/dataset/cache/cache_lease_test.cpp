@@ -20,8 +20,8 @@ using shardkit_test::failure_of;
 
 namespace {
 
-CacheReleaseResult release(const std::string& folder, const std::string& owner, bool all, Context& ctx) {
-  return cache_release({folder, owner, all}, ctx);
+CacheReleaseResult release(const std::string& folder, const std::string& owner, bool all, Context& context) {
+  return cache_release({folder, owner, all}, context);
 }
 
 /// An hour, as seconds of an option.
@@ -39,31 +39,31 @@ TEST_CASE("an owner's leases end in the whole cache, or in one folder of it") {
     cache.lease(folder, "a", 1h);
     cache.lease(folder, "b", 1h);
   }
-  Context ctx;
-  CHECK(release(cache.dir.path("old"), "a", false, ctx).released == 1);
+  Context context;
+  CHECK(release(cache.dir.path("old"), "a", false, context).released == 1);
   CHECK(read_leases(cache.dir.path("old")).size() == 1);
   CHECK(read_leases(cache.dir.path("sub/new")).size() == 2);
-  const CacheReleaseResult result = release(cache.dir.path(), "b", false, ctx);
+  const CacheReleaseResult result = release(cache.dir.path(), "b", false, context);
   CHECK(result.released == 2);
   CHECK(result.folders == 2);
   CHECK(result.owner == "b");
-  CHECK(release(cache.dir.path(), "", true, ctx).released == 1);
-  CHECK(ctx.warnings().empty());
+  CHECK(release(cache.dir.path(), "", true, context).released == 1);
+  CHECK(context.warnings().empty());
 }
 
 TEST_CASE("to release what nobody leases is no error, but said") {
   const SampleCache cache;
-  Context ctx;
-  CHECK(release(cache.dir.path(), "a", false, ctx).released == 0);
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].code == "no_lease");
+  Context context;
+  CHECK(release(cache.dir.path(), "a", false, context).released == 0);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "no_lease");
 }
 
 TEST_CASE("an owner beside --all and a folder that is not there are refused") {
   const SampleCache cache;
-  Context ctx;
-  CHECK(failure_of([&] { release(cache.dir.path(), "a", true, ctx); }) == ErrorCode::usage);
-  CHECK(failure_of([&] { release(cache.dir.path("absent"), "a", false, ctx); }) == ErrorCode::not_found);
+  Context context;
+  CHECK(failure_of([&] { release(cache.dir.path(), "a", true, context); }) == ErrorCode::usage);
+  CHECK(failure_of([&] { release(cache.dir.path("absent"), "a", false, context); }) == ErrorCode::not_found);
 }
 
 TEST_CASE("without a job and an id, nobody's lease is ended or renewed") {
@@ -73,11 +73,11 @@ TEST_CASE("without a job and an id, nobody's lease is ended or renewed") {
   }
   const SampleCache cache;
   cache.lease("old", "lease-0123456789ab", 1h);
-  Context ctx;
-  CHECK(release(cache.dir.path(), "", false, ctx).released == 0);
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].text.find("is leased by lease-0123456789ab") != std::string::npos);
-  const auto failure = failure_of([&] { cache_renew({cache.dir.path(), kHour, ""}, ctx); });
+  Context context;
+  CHECK(release(cache.dir.path(), "", false, context).released == 0);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].text.find("is leased by lease-0123456789ab") != std::string::npos);
+  const auto failure = failure_of([&] { cache_renew({cache.dir.path(), kHour, ""}, context); });
   CHECK(failure == ErrorCode::not_found);
   CHECK(failure.says("--lease-id"));
   CHECK(leases_in(cache, "old").size() == 1);
@@ -88,16 +88,16 @@ TEST_CASE("a job's leases are renewed in the whole cache, also one that has expi
   cache.lease("old", "a", -1s);
   cache.lease("sub/new", "a", 1s);
   cache.lease("sub/new", "b", 1s);
-  Context ctx;
+  Context context;
   const WallTime before = system_clock().now();
-  CHECK(cache_renew({cache.dir.path(), kHour, "a"}, ctx).renewed == 2);
+  CHECK(cache_renew({cache.dir.path(), kHour, "a"}, context).renewed == 2);
   for (const char* folder : {"old", "sub/new"}) {
     CHECK(look_at_staged(cache.dir.path(folder))->last_used >= before - 1s);
     for (const LeaseFile& file : leases_in(cache, folder)) {
       CHECK((file.lease->expires_at >= before + 3599s) == (file.lease->owner == "a"));
     }
   }
-  CHECK(failure_of([&] { cache_renew({cache.dir.path(), kHour, "c"}, ctx); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { cache_renew({cache.dir.path(), kHour, "c"}, context); }) == ErrorCode::not_found);
 }
 
 TEST_CASE("a hold leases sets until it is stopped, also one that is not staged yet, and then ends its leases") {
@@ -108,12 +108,12 @@ TEST_CASE("a hold leases sets until it is stopped, also one that is not staged y
   CacheHoldResult result;
   {
     const std::jthread holder([&] {
-      Context ctx(stop.get_token());
-      result = cache_hold({cache.dir.path("old"), 3, "a"}, ctx);
+      Context context(stop.get_token());
+      result = cache_hold({cache.dir.path("old"), 3, "a"}, context);
     });
     const std::jthread early([&] {
-      Context ctx(stop.get_token());
-      cache_hold({cache.dir.path("coming"), 3, "a"}, ctx);
+      Context context(stop.get_token());
+      cache_hold({cache.dir.path("coming"), 3, "a"}, context);
     });
     while (leases_in(cache, "old").size() < 3 || leases_in(cache, "coming").empty()) std::this_thread::yield();
     CHECK(leases_in(cache, "coming")[0].lease->owner == "a");
@@ -130,8 +130,8 @@ TEST_CASE("a hold leases sets until it is stopped, also one that is not staged y
 
 TEST_CASE("a hold refuses the folder of a cache, where a lease would protect nothing") {
   const SampleCache cache;
-  Context ctx;
-  const auto failure = failure_of([&] { cache_hold({cache.dir.path(), 3, "a"}, ctx); });
+  Context context;
+  const auto failure = failure_of([&] { cache_hold({cache.dir.path(), 3, "a"}, context); });
   CHECK(failure == ErrorCode::usage);
   CHECK(failure.says(cache.dir.path("old")));
   CHECK_FALSE(cache.holds(".shardkit"));
@@ -141,36 +141,36 @@ TEST_CASE("rm removes sets that nobody leases, and nothing else") {
   const SampleCache cache;
   write_file(cache.dir.path("old/mine"), "mine");
   cache.lease("sub/new", "a", 1h);
-  Context ctx;
-  CHECK(cache_rm({cache.dir.path("old")}, ctx).bytes == 1000);
+  Context context;
+  CHECK(cache_rm({cache.dir.path("old")}, context).bytes == 1000);
   CHECK(cache.holds("old/mine"));
   CHECK_FALSE(cache.holds("old/1.tar"));
-  const auto failure = failure_of([&] { cache_rm({cache.dir.path("sub/new")}, ctx); });
+  const auto failure = failure_of([&] { cache_rm({cache.dir.path("sub/new")}, context); });
   CHECK(failure == ErrorCode::in_use);
   CHECK(failure.says("leased by a until"));
   CHECK(cache.holds("sub/new/1.tar"));
-  CHECK(failure_of([&] { cache_rm({cache.dir.path("old")}, ctx); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { cache_rm({cache.dir.path("old")}, context); }) == ErrorCode::not_found);
 }
 
 TEST_CASE("rm removes a set that lost its journal once nothing else is among its files") {
   const SampleCache cache;
-  Context ctx;
+  Context context;
   std::filesystem::remove(cache.dir.path("sub/new/.shardkit/stage.journal"));
   write_file(cache.dir.path("sub/new/mine"), "mine");
-  const auto failure = failure_of([&] { cache_rm({cache.dir.path("sub/new")}, ctx); });
+  const auto failure = failure_of([&] { cache_rm({cache.dir.path("sub/new")}, context); });
   CHECK(failure == ErrorCode::conflict);
   CHECK(failure.says("counts 2 files of 2.93 KiB"));
   CHECK(cache.holds("sub/new/1.tar"));
   std::filesystem::rename(cache.dir.path("sub/new/mine"), cache.dir.path("mine"));
-  CHECK(cache_rm({cache.dir.path("sub/new")}, ctx).bytes == 3000);
+  CHECK(cache_rm({cache.dir.path("sub/new")}, context).bytes == 3000);
   CHECK_FALSE(cache.holds("sub/new/1.tar"));
 }
 
 TEST_CASE("rm removes what a stage left that was killed at any moment before its first file") {
   const SampleCache cache;
   const auto rm = [&] {
-    Context ctx;
-    return cache_rm({cache.dir.path("begun")}, ctx);
+    Context context;
+    return cache_rm({cache.dir.path("begun")}, context);
   };
   std::filesystem::create_directories(cache.dir.path("begun/.shardkit"));
   write_file(cache.dir.path("begun/.shardkit/stage.lock"), "");

@@ -17,8 +17,8 @@ using shardkit_test::failure_of;
 namespace {
 
 CacheLsResult ls(const std::string& folder, bool files = false) {
-  Context ctx;
-  return cache_ls({folder, files}, ctx);
+  Context context;
+  return cache_ls({folder, files}, context);
 }
 
 }  // namespace

@@ -14,15 +14,15 @@ using shardkit_test::failure_of;
 
 namespace {
 
-CacheWarmResult warm(const std::string& folder, std::optional<std::uint64_t> memory, Context& ctx) {
+CacheWarmResult warm(const std::string& folder, std::optional<std::uint64_t> memory, Context& context) {
   CacheWarmOptions options;
   options.folder = folder;
   options.memory = memory;
-  return cache_warm(options, ctx);
+  return cache_warm(options, context);
 }
 
-bool warned(const Context& ctx, std::string_view code) {
-  const auto warnings = ctx.warnings();
+bool warned(const Context& context, std::string_view code) {
+  const auto warnings = context.warnings();
   return std::ranges::find(warnings, code, &Finding::code) != warnings.end();
 }
 
@@ -30,43 +30,43 @@ bool warned(const Context& ctx, std::string_view code) {
 
 TEST_CASE("all files are in memory afterwards, and nothing is read twice") {
   const SampleCache cache;
-  Context ctx;
-  const CacheWarmResult result = warm(cache.dir.path(), {}, ctx);
+  Context context;
+  const CacheWarmResult result = warm(cache.dir.path(), {}, context);
   CHECK(result.files == 3);
   CHECK(result.bytes == 4000);
   CHECK(result.files_warmed == 3);
   CHECK(result.bytes_warmed == 4000);
   if (result.residency_after_ratio) {
     CHECK(*result.residency_after_ratio == 1.0);
-    CHECK(warm(cache.dir.path(), {}, ctx).bytes_read == 0);
+    CHECK(warm(cache.dir.path(), {}, context).bytes_read == 0);
   }
-  CHECK(ctx.warnings().empty());
+  CHECK(context.warnings().empty());
 }
 
 TEST_CASE("a budget takes the set used last, and whole files only") {
   const SampleCache cache;
   for (const auto& [memory, files, bytes] : {std::tuple{3500, 2, 3000}, {1500, 1, 1000}, {999, 0, 0}}) {
     CAPTURE(memory);
-    Context ctx;
-    const CacheWarmResult result = warm(cache.dir.path(), memory, ctx);
+    Context context;
+    const CacheWarmResult result = warm(cache.dir.path(), memory, context);
     CHECK(result.budget_bytes == static_cast<std::uint64_t>(memory));
     CHECK(result.files_warmed == static_cast<std::uint64_t>(files));
     CHECK(result.bytes_warmed == static_cast<std::uint64_t>(bytes));
-    CHECK(warned(ctx, "budget_reached"));
+    CHECK(warned(context, "budget_reached"));
   }
 }
 
 TEST_CASE("files that somebody removed are passed over") {
   const SampleCache cache;
   std::filesystem::remove(cache.dir.path("old/1.tar"));
-  Context ctx;
-  CHECK(warm(cache.dir.path(), {}, ctx).bytes_warmed == 3000);
+  Context context;
+  CHECK(warm(cache.dir.path(), {}, context).bytes_warmed == 3000);
 }
 
 TEST_CASE("it ends when asked to stop") {
   const SampleCache cache;
   std::stop_source stop;
   stop.request_stop();
-  Context ctx(stop.get_token());
-  CHECK(failure_of([&] { warm(cache.dir.path(), {}, ctx); }) == ErrorCode::cancelled);
+  Context context(stop.get_token());
+  CHECK(failure_of([&] { warm(cache.dir.path(), {}, context); }) == ErrorCode::cancelled);
 }

@@ -18,9 +18,9 @@ struct Cat {
 
 Cat cat_member(const std::string& shards, const std::string& name) {
   StringSink sink;
-  Context ctx;
-  ctx.lend_output(sink, false);
-  CatResult result = cat({.shards = {shards}, .name = name, .threads = 2}, ctx);
+  Context context;
+  context.lend_output(sink, false);
+  CatResult result = cat({.shards = {shards}, .name = name, .threads = 2}, context);
   return {sink.text(), std::move(result)};
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("content that the end of its shard cuts is an error") {
 TEST_CASE("without an output there is nowhere to write the bytes") {
   ShardFolder folder;
   sample_shards(folder);
-  Context ctx;
-  CHECK_THROWS_WITH_AS(cat({.shards = {folder.path()}, .name = "c/one", .threads = {}}, ctx),
+  Context context;
+  CHECK_THROWS_WITH_AS(cat({.shards = {folder.path()}, .name = "c/one", .threads = {}}, context),
                        doctest::Contains("--json FILE"), Error);
 }

@@ -75,11 +75,11 @@ struct GrowingSource {
     return read_manifest(read_file(path), path);
   }
   std::uint64_t problems(const std::string& target = "set") const {
-    Context ctx;
+    Context context;
     VerifyOptions verifying;
     verifying.shards = {dir.path(target)};
     verifying.against = dir.path("src");
-    const VerifyResult result = verify(verifying, ctx);
+    const VerifyResult result = verify(verifying, context);
     return result.errors + result.warnings;
   }
 };
@@ -140,13 +140,13 @@ TEST_CASE("--append keeps labels; a new class gets the next one, wherever its na
   const GrowingSource source;
   run(source.options());
   source.grow();
-  Context ctx;
+  Context context;
 
-  convert(source.appending(), ctx);
+  convert(source.appending(), context);
 
   CHECK(labels(source.manifest()) ==
         std::map<std::string, std::uint64_t>{{"class_0", 0}, {"class_1", 2}, {"class_2", 1}});
-  CHECK(contains(ctx.warnings().at(0).text, "class 'class_1' is new in the set: label 2"));
+  CHECK(contains(context.warnings().at(0).text, "class 'class_1' is new in the set: label 2"));
 }
 
 TEST_CASE("--append into an empty folder converts, and where nothing is new it changes nothing") {
@@ -154,13 +154,13 @@ TEST_CASE("--append into an empty folder converts, and where nothing is new it c
   run(source.options("expected"));
   run(source.appending());
   CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("expected")));
-  Context ctx;
+  Context context;
 
-  const ConvertResult result = convert(source.appending(), ctx);
+  const ConvertResult result = convert(source.appending(), context);
 
   CHECK(result.samples_before == 16);
   CHECK(result.samples == 0);
-  CHECK(ctx.warnings().at(0).code == "nothing_new");
+  CHECK(context.warnings().at(0).code == "nothing_new");
   CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("expected")));
 }
 
@@ -205,11 +205,11 @@ TEST_CASE("parts of an --append give the same bytes as one run") {
     options.part = part;
     run(options);
   }
-  Context ctx;
+  Context context;
   MergeOptions merging;
   merging.target = source.dir.path("set");
 
-  merge(merging, ctx);
+  merge(merging, context);
 
   CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("whole")));
 }
@@ -294,8 +294,8 @@ TEST_CASE("a new file that cannot be read is on record, also if it is the only n
   options.append = true;
   options.sharding.on_bad = OnBad::skip;
   for (int repetition = 0; repetition < 2; ++repetition) CHECK(run(options).samples == 0);
-  Context ctx;
-  const VerifyResult result = verify({.shards = {source.dir.path("set")}, .against = source.dir.path("src")}, ctx);
+  Context context;
+  const VerifyResult result = verify({.shards = {source.dir.path("set")}, .against = source.dir.path("src")}, context);
   CHECK(result.errors == 0);
   source.grow();
   CHECK(run(options).samples == 20);
@@ -425,11 +425,11 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
     CHECK(contains(refusal(options, ErrorCode::conflict), "class 'class_0' has label 0 in the set, but 2 now"));
   }
   SUBCASE("a set that reshard made") {
-    Context ctx;
+    Context context;
     ReshardOptions reshard_options;
     reshard_options.inputs = {source.dir.path("set")};
     reshard_options.target = source.dir.path("other");
-    reshard(reshard_options, ctx);
+    reshard(reshard_options, context);
     options.target = source.dir.path("other");
     CHECK(contains(refusal(options, ErrorCode::conflict), "was made by reshard"));
   }
@@ -443,11 +443,11 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
 }
 
 VerifyResult verify_against(const GrowingSource& source) {
-  Context ctx;
+  Context context;
   VerifyOptions options;
   options.shards = {source.dir.path("set")};
   options.against = source.dir.path("src");
-  return verify(options, ctx);
+  return verify(options, context);
 }
 
 TEST_CASE("a file keeps its key when others of its stem come or go") {
@@ -489,8 +489,8 @@ TEST_CASE("a mask that no longer exists does not matter for a sample of the set,
   run(options);
   CHECK(sample_paths(source.dir.path("set")) == before);
   write_file(source.dir.path("src/class_0/new.jpg"), fake_jpeg("new"));
-  Context ctx;
-  const ConvertResult result = try_convert(options, ctx);
+  Context context;
+  const ConvertResult result = try_convert(options, context);
   REQUIRE(result.bad_files.size() == 1);
   CHECK(result.bad_files.front().path == "../masks/class_0/new.jpg");
   write_file(source.dir.path("masks/class_0/new.jpg"), fake_jpeg("mask"));
@@ -522,17 +522,17 @@ TEST_CASE("a command without --append does not undo one with it") {
 TEST_CASE("a set to which an --append is under way is not taken for a whole one") {
   const GrowingSource source;
   leave_append_unfinished(source);
-  Context ctx;
-  const VerifyResult verified = verify({.shards = {source.dir.path("set")}}, ctx);
+  Context context;
+  const VerifyResult verified = verify({.shards = {source.dir.path("set")}}, context);
   CHECK(verified.errors == 1);
   CHECK(verified.problems.at(0).code == "set_unfinished");
   ReshardOptions resharding;
   resharding.inputs = {source.dir.path("set")};
   resharding.target = source.dir.path("other");
-  CHECK_THROWS_WITH_AS(reshard(resharding, ctx), doctest::Contains("has not finished: run it again"), Error);
+  CHECK_THROWS_WITH_AS(reshard(resharding, context), doctest::Contains("has not finished: run it again"), Error);
   IndexOptions indexing;
   indexing.shards = {source.dir.path("set")};
-  CHECK_THROWS_WITH_AS(index(indexing, ctx), doctest::Contains("has not finished: run it again"), Error);
+  CHECK_THROWS_WITH_AS(index(indexing, context), doctest::Contains("has not finished: run it again"), Error);
   StageOptions staging;
   staging.sources = {source.dir.path("set")};
   const TempDir elsewhere;
@@ -541,11 +541,11 @@ TEST_CASE("a set to which an --append is under way is not taken for a whole one"
   staging.world = 2;
   for (const char* from : {"set", "."}) {
     staging.sources = {source.dir.path(from)};
-    CHECK_THROWS_WITH_AS(stage(staging, ctx), doctest::Contains("has not finished: run it again"), Error);
+    CHECK_THROWS_WITH_AS(stage(staging, context), doctest::Contains("has not finished: run it again"), Error);
   }
   run(source.appending());
   staging.sources = {source.dir.path("set")};
-  stage(staging, ctx);
+  stage(staging, context);
 }
 
 TEST_CASE("an unfinished --append is discarded whatever of its own files is damaged") {
@@ -596,8 +596,8 @@ TEST_CASE("a damaged plan of a finished set is found by verify, and its set can 
     std::string bad = good;
     bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
     write_file(path, bad);
-    Context ctx;
-    const VerifyResult found = verify({.shards = {source.dir.path("set")}}, ctx);
+    Context context;
+    const VerifyResult found = verify({.shards = {source.dir.path("set")}}, context);
     CHECK(found.errors == 1);
     CHECK(found.problems.at(0).code == "plan_damaged");
     REQUIRE(found.remedies.size() == 1);
@@ -606,7 +606,7 @@ TEST_CASE("a damaged plan of a finished set is found by verify, and its set can 
     ReshardOptions resharding;
     resharding.inputs = {source.dir.path("set")};
     resharding.target = source.dir.path(std::string("again-") + name);
-    CHECK(reshard(resharding, ctx).samples == 36);
+    CHECK(reshard(resharding, context).samples == 36);
     write_file(path, good);
   }
 }
@@ -637,17 +637,17 @@ TEST_CASE("an unfinished --append whose source has changed is discarded by what 
       discarding.part = name;
       run(discarding);
     }
-    Context ctx;
+    Context context;
     MergeOptions merging;
     merging.target = source.dir.path("set");
-    CHECK(merge(merging, ctx).samples == 16 + 4 + 11 + 4);
+    CHECK(merge(merging, context).samples == 16 + 4 + 11 + 4);
     CHECK(source.problems() == 0);
   }
   SUBCASE("a dry run of it removes nothing") {
     const auto unfinished = tree_content(source.dir.path("set"));
     discarding.dry_run = true;
-    Context ctx;
-    convert(discarding, ctx);
+    Context context;
+    convert(discarding, context);
     CHECK(tree_content(source.dir.path("set")) == unfinished);
   }
   SUBCASE("and nothing of it stays if no file is new") {
@@ -700,8 +700,8 @@ struct TwoAppends {
   void check_whole() const {
     CHECK(source.manifest().samples == 16 + 20 + 2);
     CHECK(sample_paths(source.dir.path("set")).size() == 16 + 20 + 2);
-    Context ctx;
-    const VerifyResult result = verify({.shards = {source.dir.path("set")}}, ctx);
+    Context context;
+    const VerifyResult result = verify({.shards = {source.dir.path("set")}}, context);
     CHECK(result.errors == 0);
     for (const auto& entry : fs::directory_iterator(source.dir.path("set/.shardkit")))
       CHECK(entry.path().extension() != ".run");
@@ -737,8 +737,8 @@ TEST_CASE("of two appends at once one is refused, whenever the second begins, an
       began = true;
       other_ended = ends([&] { run(other); });
     });
-    Context ctx;
-    const bool one_ended = ends([&] { convert_on(files, appends.one, ctx); });
+    Context context;
+    const bool one_ended = ends([&] { convert_on(files, appends.one, context); });
     CHECK((one_ended || other_ended));
     if (one_ended && !other_ended) ++refused;
     if (!one_ended) run(appends.one);
@@ -762,8 +762,8 @@ TEST_CASE("the same --append twice at once is harmless at any moment") {
       began = true;
       run(appends.one);
     });
-    Context ctx;
-    convert_on(files, appends.one, ctx);
+    Context context;
+    convert_on(files, appends.one, context);
     CHECK(tree_content(appends.source.dir.path("set")) == expected);
   }
 }
@@ -777,9 +777,9 @@ TEST_CASE("an --append that was killed at any moment can be discarded, and appen
     appends.reset();
     ForgetfulFileSystem files;
     files.fail_at(moment, ErrorCode::io);
-    Context ctx;
+    Context context;
     try {
-      convert_on(files, appends.one, ctx);
+      convert_on(files, appends.one, context);
     } catch (const Error&) {
     }
     run(discarding);
@@ -801,9 +801,9 @@ TEST_CASE("a discard that was killed at any moment is finished by the next one")
     run(part);
     ForgetfulFileSystem files;
     files.fail_at(moment, ErrorCode::io);
-    Context ctx;
+    Context context;
     try {
-      convert_on(files, discarding, ctx);
+      convert_on(files, discarding, context);
     } catch (const Error&) {
     }
     run(discarding);
@@ -828,7 +828,7 @@ TEST_CASE("another plan waits for the runs of a target, whatever makes it") {
       CHECK(contains(error.what(), fmt::format("process {} on host", ::getpid()).c_str()));
     }
   };
-  Context ctx;
+  Context context;
   live.follow(source.manifest().plan_hash);
   ConvertOptions options = source.options();
   run(options);  // of the same plan
@@ -845,19 +845,19 @@ TEST_CASE("another plan waits for the runs of a target, whatever makes it") {
     ReshardOptions resharding;
     resharding.inputs = {source.dir.path("other")};
     resharding.target = source.dir.path("set");
-    waits([&] { reshard(resharding, ctx); });
+    waits([&] { reshard(resharding, context); });
   }
   SUBCASE("index --replace") {
     IndexOptions indexing;
     indexing.shards = {source.dir.path("set")};
     indexing.replace = true;
-    waits([&] { index(indexing, ctx); });
+    waits([&] { index(indexing, context); });
   }
   SUBCASE("merge and index while another run discards") {
     live.follow("discard");
     MergeOptions merging;
     merging.target = source.dir.path("set");
-    waits([&] { merge(merging, ctx); });
+    waits([&] { merge(merging, context); });
     waits([&] { run(source.options()); });
   }
   CHECK(source.manifest().samples == 16);
@@ -872,8 +872,8 @@ TEST_CASE("a run that others took for dead publishes nothing") {
       if (entry.path().extension() == ".run") fs::remove(entry.path());
   });
   const std::string before = read_file(appends.source.dir.path("set/manifest.json"));
-  Context ctx;
-  CHECK_FALSE(ends([&] { convert_on(files, appends.one, ctx); }));
+  Context context;
+  CHECK_FALSE(ends([&] { convert_on(files, appends.one, context); }));
   CHECK(read_file(appends.source.dir.path("set/manifest.json")) == before);
 }
 
@@ -906,8 +906,8 @@ TEST_CASE(
         run(appending);
       });
     });
-    Context ctx;
-    ends([&] { convert_on(files, slow, ctx); });
+    Context context;
+    ends([&] { convert_on(files, slow, context); });
     appended += has_appended ? 1 : 0;
     replaced += has_appended && small.manifest().samples < 36 ? 1 : 0;
   }

@@ -58,8 +58,8 @@ struct Fixture {
     planning.source = converting.source;
     planning.output = converting.plan = dir.path("plan");
     planning.sharding = std::exchange(converting.sharding, {});
-    Context ctx;
-    plan(planning, ctx);
+    Context context;
+    plan(planning, context);
     return converting;
   }
   void correct() const {
@@ -92,8 +92,8 @@ struct Fixture {
 };
 
 ConvertResult tried(const ConvertOptions& options) {
-  Context ctx;
-  return try_convert(options, ctx);
+  Context context;
+  return try_convert(options, context);
 }
 
 std::vector<std::string> paths(const std::vector<formats::IndexSkip>& files) {
@@ -240,8 +240,8 @@ TEST_CASE("a file may be corrected again until the set is finished: its last sta
     fs::remove(f.path(2));
     write_file(f.path(2), f.good.at(f.bad[2]));
     convert_all();
-    Context ctx;
-    if (parts) merge({f.dir.path("out"), false}, ctx);
+    Context context;
+    if (parts) merge({f.dir.path("out"), false}, context);
     CHECK(fs::exists(f.dir.path("out/manifest.json")));
     run(f.options("fresh"));
     CHECK(f.tars("out") == f.tars("fresh"));
@@ -275,8 +275,8 @@ TEST_CASE("parts that find bad files are finished one by one and merged") {
     options.part = part;
     run(options);
   }
-  Context ctx;
-  CHECK(merge({f.dir.path("out"), false}, ctx).samples == 117);
+  Context context;
+  CHECK(merge({f.dir.path("out"), false}, context).samples == 117);
   run(f.skipping("whole"));
   CHECK(f.content("out") == f.content("whole"));
 }
@@ -430,8 +430,8 @@ TEST_CASE("with --identity size a copy with other times is converted by one plan
   CHECK(contains(refusal(second, ErrorCode::conflict), "was modified since"));
   second.identity = FileIdentity::size;
   run(second);
-  Context ctx;
-  CHECK(merge({f.dir.path("out"), false}, ctx).samples == 120);
+  Context context;
+  CHECK(merge({f.dir.path("out"), false}, context).samples == 120);
   CHECK(f.tars("out") == f.good_tars());
   write_file(f.dir.path("copy/class_0/img_000.jpg"), fake_jpeg("longer"));
   fs::remove(f.dir.path("out/shard-000014.tar"));

@@ -68,8 +68,8 @@ struct Attempt {
 TEST_CASE("a power cut at any moment leaves whole shards only, and the next run ends with the same bytes") {
   const TempDir dir;
   ImageTree{dir.path("src"), 2, 8, 3000}.make();
-  Context ctx;
-  convert(small_convert(dir, "expected"), ctx);
+  Context context;
+  convert(small_convert(dir, "expected"), context);
   const auto expected = tree_content(dir.path("expected"));
 
   for (std::uint64_t moment = 1;; ++moment) {
@@ -112,8 +112,8 @@ TEST_CASE("a power cut at any moment of a run with bad files leaves a target tha
     content.erase(".shardkit/plan");  // says which run came first
     return content;
   };
-  Context ctx;
-  convert(skipping(dir, "expected"), ctx);
+  Context context;
+  convert(skipping(dir, "expected"), context);
   const auto expected = shards_of(dir.path("expected"));
 
   for (std::uint64_t moment = 1;; ++moment) {
@@ -141,12 +141,12 @@ TEST_CASE(
     Attempt attempt(dir.path("src"), 0);
     ConvertOptions options = small_convert(attempt.dir, "out");
     options.sharding.on_bad = OnBad::skip;
-    Context ctx;
-    convert_on(attempt.files, options, ctx);
+    Context context;
+    convert_on(attempt.files, options, context);
     write_file(tree.path(0, 3), good);
     attempt.files.fail_at(moment, ErrorCode::io);
     try {
-      convert_on(attempt.files, options, ctx);
+      convert_on(attempt.files, options, context);
     } catch (const Error&) {
     }
     const auto cuts = attempt.files.after_power_cuts();
@@ -156,7 +156,7 @@ TEST_CASE(
       rebuild(cuts[i], attempt.dir.path("out"), after);
       const std::string manifest = after + "/manifest.json";
       if (!std::filesystem::exists(manifest)) continue;
-      CHECK(verify({.shards = {after}}, ctx).errors == 0);
+      CHECK(verify({.shards = {after}}, context).errors == 0);
       for (const formats::ManifestShard& shard : formats::read_manifest(read_file(manifest), manifest).shards) {
         const std::string path = after + "/" + formats::shard_index_path(shard.name);
         if (!std::filesystem::exists(path)) continue;
@@ -173,9 +173,9 @@ TEST_CASE("a disk that fills while shards are written is an error of room, and l
   ImageTree{dir.path("src"), 2, 8, 3000}.make();
   ForgetfulFileSystem files;
   files.fail_at(12, ErrorCode::no_space);
-  Context ctx;
+  Context context;
   try {
-    convert_on(files, small_convert(dir, "out"), ctx);
+    convert_on(files, small_convert(dir, "out"), context);
     FAIL("converted on a full disk");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::no_space);

@@ -122,8 +122,8 @@ TEST_CASE("numbers in a list are the labels, and a class map numbers names") {
   checking.shards = {options.target};
   checking.against = options.source;
   checking.images = options.sharding.images;
-  Context ctx;
-  CHECK(verify(checking, ctx).errors == 0);
+  Context context;
+  CHECK(verify(checking, context).errors == 0);
 }
 
 TEST_CASE("without a label column samples have no .cls and the manifest no classes") {
@@ -175,12 +175,12 @@ TEST_CASE("an image without a row of metadata stops the convert, is left out, or
   options.sharding.metadata = pool.table("m.csv", rows + "pool/none.jpg,1\n");
   CHECK(contains(refusal(options, ErrorCode::corrupt), "pool/0.jpg' has no row"));
   options.sharding.on_bad = OnBad::skip;
-  Context ctx;
-  const ConvertResult result = convert(options, ctx);
+  Context context;
+  const ConvertResult result = convert(options, context);
   CHECK(result.samples == 29);
   CHECK(result.skipped_files.at(0).path == "pool/0.jpg");
-  CHECK(ctx.warnings().at(0).code == "metadata_rows_unused");
-  CHECK(contains(ctx.warnings().at(0).text, "line 31"));
+  CHECK(context.warnings().at(0).code == "metadata_rows_unused");
+  CHECK(contains(context.warnings().at(0).text, "line 31"));
   CHECK(pool.manifest().classes.at(0) == ManifestClass{"c0", 0, 9});
 
   const Pool kept;
@@ -223,8 +223,8 @@ TEST_CASE("a list works through a plan, in parts, and resumes; other labels are 
   planning.source = options.source;
   planning.output = pool.dir.path("plan");
   planning.sharding = options.sharding;
-  Context ctx;
-  plan(planning, ctx);
+  Context context;
+  plan(planning, context);
   ConvertOptions part;
   part.source = options.source;
   part.target = pool.dir.path("parts");
@@ -233,7 +233,7 @@ TEST_CASE("a list works through a plan, in parts, and resumes; other labels are 
     part.part = which;
     run(part);
   }
-  merge({part.target, false}, ctx);
+  merge({part.target, false}, context);
   CHECK(tree_content(part.target) == tree_content(options.target));
   part.sharding.images.path_column = "file";
   CHECK(contains(refusal(part, ErrorCode::usage), "give --path-column file to `shardctl plan`"));

@@ -106,8 +106,8 @@ TEST_CASE("the shards are sound, and shorter than planned") {
   VerifyOptions options;
   options.shards = {photos.dir.path("out")};
   options.depth = VerifyDepth::decode;
-  Context ctx;
-  CHECK(verify(options, ctx).errors == 0);
+  Context context;
+  CHECK(verify(options, context).errors == 0);
   ConvertOptions plain = photos.options("plain");
   plain.sharding.resize.reset();
   CHECK(result.bytes < run(plain).bytes);
@@ -127,8 +127,8 @@ TEST_CASE("resized shards are the same bytes for any number of threads and parts
     options.part = part;
     run(options);
   }
-  Context ctx;
-  merge({photos.dir.path("parts"), false}, ctx);
+  Context context;
+  merge({photos.dir.path("parts"), false}, context);
   CHECK(tree_content(photos.dir.path("parts")) == tree_content(photos.dir.path("out")));
   CHECK(run(photos.options()).shards_reused == 2);
   options = photos.options();
@@ -150,9 +150,9 @@ TEST_CASE("an image that would come out larger gets a lower quality, and is coun
 TEST_CASE("images of other kinds stay as they are, with a warning") {
   const Photos photos;
   photos.write("b/other.png", fake_png());
-  Context ctx;
-  CHECK(convert(photos.options(), ctx).samples == 6);
-  CHECK(ctx.warnings().at(0).code == "images_not_resized");
+  Context context;
+  CHECK(convert(photos.options(), context).samples == 6);
+  CHECK(context.warnings().at(0).code == "images_not_resized");
   CHECK(photos.members().at("b/other.png:png") == read_file(photos.dir.path("src/b/other.png")));
 }
 

@@ -94,10 +94,10 @@ TEST_CASE("a split that moves samples of small classes into the first set loses 
   SUBCASE("in the order of the source") { options.sharding.no_shuffle = true; }
   SUBCASE("by groups") { options.group_by = "key:(class_[0-9]+/img_00[0-9])"; }
   SUBCASE("with another seed") { options.seed = 3; }
-  Context ctx;
-  CHECK(convert(options, ctx).samples == 80);
-  REQUIRE_FALSE(ctx.warnings().empty());
-  CHECK(ctx.warnings()[0].code == "class_without_training_sample");
+  Context context;
+  CHECK(convert(options, context).samples == 80);
+  REQUIRE_FALSE(context.warnings().empty());
+  CHECK(context.warnings()[0].code == "class_without_training_sample");
 
   std::map<std::string, std::uint64_t> all;
   std::size_t samples = 0;
@@ -234,9 +234,9 @@ TEST_CASE("a split works in parts, resumes, and refuses other ratios") {
     options.part = part;
     run(options);
   }
-  Context ctx;
+  Context context;
   for (const char* set : {"/train", "/val"}) {
-    merge({f.dir.path("parts") + set, false}, ctx);
+    merge({f.dir.path("parts") + set, false}, context);
     CHECK(tree_content(f.dir.path("parts") + set) == tree_content(f.dir.path("whole") + set));
   }
   options = f.options("whole");
@@ -291,12 +291,12 @@ TEST_CASE("train and val folders become sets of their own, with one label for a 
     write_file(f.dir.path("src/val/" + std::string(path)), fake_jpeg());
   ConvertOptions options = f.options("out");
   options.source = f.dir.path("src");
-  Context ctx;
-  const ConvertResult result = convert(options, ctx);
+  Context context;
+  const ConvertResult result = convert(options, context);
   CHECK(result.samples == 122);
   CHECK(f.samples("out/train").size() == 120);
   CHECK(f.samples("out/val") == std::map<std::string, std::uint64_t>{{"class_1/a.jpg", 1}, {"class_2/b.jpg", 2}});
-  CHECK(ctx.warnings().at(0).code == "set_lacks_classes");
+  CHECK(context.warnings().at(0).code == "set_lacks_classes");
 
   options.split = {"a=0.5", "b=0.5"};
   CHECK(contains(refusal(options, ErrorCode::usage), "already divided into train, val"));
@@ -304,7 +304,7 @@ TEST_CASE("train and val folders become sets of their own, with one label for a 
   PlanOptions planning;
   planning.source = options.source;
   planning.output = f.dir.path("plan");
-  CHECK_THROWS_WITH_AS(plan(planning, ctx), doctest::Contains("a plan is for one set"), Error);
+  CHECK_THROWS_WITH_AS(plan(planning, context), doctest::Contains("a plan is for one set"), Error);
 }
 
 TEST_CASE("folders named by numbers, and a source with one folder, are warned of; a class map lists all its classes") {
@@ -316,10 +316,10 @@ TEST_CASE("folders named by numbers, and a source with one folder, are warned of
     fs::remove_all(dir.path("out"));
     options.target = dir.path("out");
     for (const char* folder : folders) write_file(dir.path(fmt::format("src/{}/1.jpg", folder)), fake_jpeg(folder));
-    Context ctx;
-    convert(options, ctx);
+    Context context;
+    convert(options, context);
     std::set<std::string> codes;
-    for (const Finding& warning : ctx.warnings()) codes.insert(warning.code);
+    for (const Finding& warning : context.warnings()) codes.insert(warning.code);
     return codes;
   };
   CHECK(warnings({"0", "1", "10", "2"}) == std::set<std::string>{"labels_differ_from_names"});

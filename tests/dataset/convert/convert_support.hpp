@@ -12,9 +12,9 @@ namespace shardkit::test {
 
 /// The stages that the progress line announces are those that a convert has.
 inline dataset::ConvertResult run(const dataset::ConvertOptions& options) {
-  Context ctx;
-  dataset::ConvertResult result = dataset::convert(options, ctx);
-  CHECK(ctx.progress().stage == ctx.progress().stages);
+  Context context;
+  dataset::ConvertResult result = dataset::convert(options, context);
+  CHECK(context.progress().stage == context.progress().stages);
   return result;
 }
 
@@ -42,8 +42,8 @@ inline dataset::ConvertResult convert_tree(const std::string& source, const std:
   options.sharding.shards = shards;
   options.sharding.no_shuffle = !shuffled;
   options.sharding.validate = validate;
-  Context ctx;
-  return dataset::convert(options, ctx);
+  Context context;
+  return dataset::convert(options, context);
 }
 
 }  // namespace shardkit::test

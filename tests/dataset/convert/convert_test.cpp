@@ -46,9 +46,9 @@ struct Fixture {
 
 /// The stages that the progress line announces are those that a convert has.
 ConvertResult run(const ConvertOptions& options) {
-  Context ctx;
-  ConvertResult result = convert(options, ctx);
-  CHECK(ctx.progress().stage == ctx.progress().stages);
+  Context context;
+  ConvertResult result = convert(options, context);
+  CHECK(context.progress().stage == context.progress().stages);
   return result;
 }
 
@@ -126,8 +126,8 @@ TEST_CASE("the bytes are the same for 1, 2 and 7 threads and for 1 and 3 parts")
     options.part = part;
     run(options);
   }
-  Context ctx;
-  CHECK(merge({f.dir.path("parts"), false}, ctx).parts == 3);
+  Context context;
+  CHECK(merge({f.dir.path("parts"), false}, context).parts == 3);
   CHECK(f.content("parts") == expected);
 }
 
@@ -186,8 +186,8 @@ TEST_CASE("a skipped file shortens its own shard and no other, in any number of 
   planning.output = f.dir.path("plan");
   planning.sharding.samples = 25;
   planning.sharding.on_bad = OnBad::skip;
-  Context ctx;
-  plan(planning, ctx);
+  Context context;
+  plan(planning, context);
   fs::remove(f.tree.path(1, 7));
   std::map<std::string, std::string> expected;
   for (const std::uint64_t threads : {1, 2, 7}) {
@@ -310,8 +310,8 @@ TEST_CASE("a file that changes between plan and convert stops it and is named") 
   PlanOptions planning;
   planning.source = f.tree.root;
   planning.output = f.dir.path("plan");
-  Context ctx;
-  plan(planning, ctx);
+  Context context;
+  plan(planning, context);
   fs::resize_file(f.tree.path(0, 1), 1);
   ConvertOptions options;
   options.source = f.tree.root;
@@ -332,10 +332,10 @@ TEST_CASE("a plan and options that it fixes contradict each other") {
 
 TEST_CASE("merge says of a folder without parts what to do") {
   const Fixture f;
-  Context ctx;
+  Context context;
   const auto refusal = [&](const char* folder) -> std::string {
     try {
-      merge({f.dir.path(folder), false}, ctx);
+      merge({f.dir.path(folder), false}, context);
     } catch (const Error& error) {
       CHECK(error.code() == ErrorCode::not_found);
       return std::string(error.what()).substr(f.dir.path(folder).size() + 2);
@@ -374,29 +374,29 @@ TEST_CASE("a run that goes on says what it kept") {
 
 TEST_CASE("merge needs all parts of one division and all shards, and may be repeated") {
   const Fixture f;
-  Context ctx;
+  Context context;
   const MergeOptions merging{f.dir.path("out"), false};
-  CHECK_THROWS_AS(merge(merging, ctx), Error);
+  CHECK_THROWS_AS(merge(merging, context), Error);
   ConvertOptions options = f.options("out");
   options.part = "0/3";
   run(options);
   options.part = "2/3";
   run(options);
-  CHECK_THROWS_WITH_AS(merge(merging, ctx), doctest::Contains("part 1/3 is missing"), Error);
+  CHECK_THROWS_WITH_AS(merge(merging, context), doctest::Contains("part 1/3 is missing"), Error);
   options.part = "1/2";
   run(options);
-  CHECK_THROWS_WITH_AS(merge(merging, ctx), doctest::Contains("none of these divisions is complete"), Error);
+  CHECK_THROWS_WITH_AS(merge(merging, context), doctest::Contains("none of these divisions is complete"), Error);
   options.part = "1/3";
   run(options);
   const std::string last_part = f.dir.path("out/.shardkit/part-00002-of-00003.json");
   const std::string left_over = read_file(last_part);
-  CHECK(merge(merging, ctx).samples == 120);
-  CHECK(merge(merging, ctx).parts == 0);
+  CHECK(merge(merging, context).samples == 120);
+  CHECK(merge(merging, context).parts == 0);
   write_file(last_part, left_over);  // as when merge was killed while it removed the parts
-  CHECK(merge(merging, ctx).samples == 120);
+  CHECK(merge(merging, context).samples == 120);
   CHECK_FALSE(fs::exists(last_part));
   fs::remove(f.dir.path("out/shard-000000.tar"));
-  CHECK_THROWS_WITH_AS(merge(merging, ctx), doctest::Contains("shard-000000.tar"), Error);
+  CHECK_THROWS_WITH_AS(merge(merging, context), doctest::Contains("shard-000000.tar"), Error);
 }
 
 TEST_CASE("more parts than shards leave some parts with nothing to do") {
@@ -509,8 +509,8 @@ TEST_CASE("a source that changed after its plan was made is refused, also where 
   planning.source = f.tree.root;
   planning.output = f.dir.path("plan");
   planning.sharding.on_bad = OnBad::skip;
-  Context ctx;
-  plan(planning, ctx);
+  Context context;
+  plan(planning, context);
   write_file(f.tree.path(1, 5), "not what was planned");
   ConvertOptions options = f.options("out");
   options.sharding = {};

@@ -76,9 +76,9 @@ TEST_CASE("a file that somebody else puts in the way, at any moment, is a confli
         was_first = !std::filesystem::exists(path);
         if (was_first) write_file(path, theirs);
       });
-      Context ctx;
+      Context context;
       try {
-        extract_on(files, {.shards = {dir.path("shards")}, .target = attempt.path("out"), .threads = 1}, ctx);
+        extract_on(files, {.shards = {dir.path("shards")}, .target = attempt.path("out"), .threads = 1}, context);
         CHECK_FALSE(was_first);
       } catch (const Error& error) {
         CHECK(error.code() == ErrorCode::conflict);

@@ -32,9 +32,9 @@ struct Extracted {
 };
 
 Extracted extract_to(const std::string& shards, const std::string& target, std::uint64_t threads = 3) {
-  Context ctx;
-  Extracted extracted{extract({.shards = {shards}, .target = target, .threads = threads}, ctx), {}};
-  for (const Finding& warning : ctx.warnings()) extracted.warnings.push_back(warning.code);
+  Context context;
+  Extracted extracted{extract({.shards = {shards}, .target = target, .threads = threads}, context), {}};
+  for (const Finding& warning : context.warnings()) extracted.warnings.push_back(warning.code);
   return extracted;
 }
 
@@ -332,6 +332,6 @@ TEST_CASE("a stop ends it") {
   folder.write("s.tar", good_samples(3));
   std::stop_source stop;
   stop.request_stop();
-  Context ctx(stop.get_token());
-  CHECK_THROWS_AS(extract({.shards = {folder.path()}, .target = folder.path("out"), .threads = {}}, ctx), Error);
+  Context context(stop.get_token());
+  CHECK_THROWS_AS(extract({.shards = {folder.path()}, .target = folder.path("out"), .threads = {}}, context), Error);
 }

@@ -22,17 +22,17 @@ namespace {
 
 /// Asks for all indexes and returns the codes of the warnings.
 std::vector<std::string> index_for_all(const std::string& folder) {
-  Context ctx;
+  Context context;
   shardkit::dataset::index(
-      {.shards = {folder}, .readers = {{"dali", true}, {"wids", true}, {"energon", true}}, .threads = {}}, ctx);
+      {.shards = {folder}, .readers = {{"dali", true}, {"wids", true}, {"energon", true}}, .threads = {}}, context);
   std::vector<std::string> codes;
-  for (const Finding& warning : ctx.warnings()) codes.push_back(warning.code);
+  for (const Finding& warning : context.warnings()) codes.push_back(warning.code);
   return codes;
 }
 
 IndexResult index_for_dali(const ShardFolder& folder) {
-  Context ctx;
-  return shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"dali", true}}, .threads = {}}, ctx);
+  Context context;
+  return shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"dali", true}}, .threads = {}}, context);
 }
 
 std::vector<std::uint64_t> offsets(const std::string& bytes) {
@@ -87,8 +87,8 @@ struct Converted {
 };
 
 void run(const ConvertOptions& options) {
-  Context ctx;
-  convert(options, ctx);
+  Context context;
+  convert(options, context);
 }
 
 }  // namespace
@@ -153,9 +153,9 @@ TEST_CASE("a name with a space stops DALI's index alone, with the shard and the 
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("'b c.jpg'"), Error);
   CHECK_FALSE(fs::exists(folder.path("s.idx")));
   CHECK_FALSE(fs::exists(folder.path("manifest.json")));
-  Context ctx;
+  Context context;
   shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"wids", true}, {"energon", true}}, .threads = {}},
-                           ctx);
+                           context);
   CHECK(offsets(folder.read("s.tar.idx")).size() == 3);
 }
 
@@ -163,12 +163,12 @@ TEST_CASE("errors name the shard where it is, also if the indexes go to another 
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().sample("a b", "i", "1").end());
   const std::string command = "`reshard " + folder.path("s.tar") + "`";
-  Context ctx;
+  Context context;
   IndexOptions options;
   options.shards = {folder.path()};
   options.readers = {{"dali", true}};
   options.output = folder.path("ix");
-  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, ctx), doctest::Contains(command.c_str()), Error);
+  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, context), doctest::Contains(command.c_str()), Error);
 }
 
 TEST_CASE("shards whose names for DALI collide are refused, both named, before anything is read") {
@@ -177,8 +177,8 @@ TEST_CASE("shards whose names for DALI collide are refused, both named, before a
   folder.write("train.v1-1.tar", good_samples(1, "b"));
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("'train.v1-0.tar' and 'train.v1-1.tar'"), Error);
   CHECK_FALSE(fs::exists(folder.path("manifest.json")));
-  Context ctx;
-  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"energon", true}}, .threads = {}}, ctx);
+  Context context;
+  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"energon", true}}, .threads = {}}, context);
   CHECK(fs::exists(folder.path("train.v1-0.tar.idx")));
 }
 
@@ -186,8 +186,8 @@ TEST_CASE("a shard without samples is refused for readers that refuse it") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().file("README", "r").end());
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("contains no sample"), Error);
-  Context ctx;
-  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"wids", true}}, .threads = {}}, ctx);
+  Context context;
+  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"wids", true}}, .threads = {}}, context);
   CHECK(folder.read("shardindex.json").find("\"nsamples\": 0") != std::string::npos);
 }
 
@@ -268,9 +268,9 @@ TEST_CASE("convert's indexes do not depend on threads or parts, nor on when they
     run(options);
     CHECK_FALSE(fs::exists(f.dir.path("parts/shardindex.json")));
   }
-  Context ctx;
-  merge({.target = f.dir.path("parts")}, ctx);
-  CHECK(ctx.warnings().empty());
+  Context context;
+  merge({.target = f.dir.path("parts")}, context);
+  CHECK(context.warnings().empty());
   CHECK(f.content("parts") == expected);
 }
 
@@ -282,11 +282,11 @@ TEST_CASE("merge says which shard lacks an index that the others have") {
   options.part = "1/2";
   options.index = {"energon"};
   run(options);
-  Context ctx;
-  merge({.target = f.dir.path("out")}, ctx);
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].code == "index_incomplete");
-  CHECK(ctx.warnings()[0].text.find("shard-000002.tar") != std::string::npos);
+  Context context;
+  merge({.target = f.dir.path("out")}, context);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "index_incomplete");
+  CHECK(context.warnings()[0].text.find("shard-000002.tar") != std::string::npos);
   CHECK(fs::exists(f.dir.path("out/.nv-meta/.info.json")));
   CHECK_FALSE(fs::exists(f.dir.path("out/shardindex.json")));
 }
@@ -300,11 +300,11 @@ TEST_CASE("a reader that nobody knows is a usage error before anything is writte
 TEST_CASE("stage copies the indexes that lie beside the shards") {
   const Converted f;
   run(f.options("out"));
-  Context ctx;
+  Context context;
   StageOptions options;
   options.sources = {f.dir.path("out")};
   options.target = f.dir.path("staged");
-  stage(options, ctx);
+  stage(options, context);
   const auto staged = public_files(f.dir.path("staged"));
   CHECK(staged == public_files(f.dir.path("out")));
 }
@@ -318,21 +318,21 @@ TEST_CASE("reshard writes the indexes that index over its shards would, in each 
   options.sizes.samples = 20;
   options.split = {"train=0.7", "val=0.3"};
   options.index = {"dali", "wids", "energon"};
-  Context ctx;
-  reshard(options, ctx);
+  Context context;
+  reshard(options, context);
 
   options.target = f.dir.path("later");
   options.index = {};
-  reshard(options, ctx);
+  reshard(options, context);
   options.target = f.dir.path("parts");
   options.index = {"dali", "wids", "energon"};
   for (const char* part : {"1/2", "0/2"}) {
     options.part = part;
-    reshard(options, ctx);
+    reshard(options, context);
   }
   for (const char* set : {"/train", "/val"}) {
     index_for_all(f.dir.path("later") + set);
-    merge({.target = f.dir.path("parts") + set}, ctx);
+    merge({.target = f.dir.path("parts") + set}, context);
     const auto expected = f.content(std::string("out") + set);
     CHECK(expected.contains("shard-000000.tar.idx"));
     CHECK(f.content(std::string("later") + set) == expected);

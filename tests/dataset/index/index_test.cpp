@@ -39,8 +39,8 @@ TEST_CASE("a foreign shard gets an index with real offsets, labels and checksums
                             .file("README", "r")
                             .file("b.png", "")
                             .end());
-  Context ctx;
-  const IndexResult result = shardkit::dataset::index({.shards = {folder.path()}, .threads = {}}, ctx);
+  Context context;
+  const IndexResult result = shardkit::dataset::index({.shards = {folder.path()}, .threads = {}}, context);
   CHECK(result.shards == 1);
   CHECK(result.samples == 2);
   CHECK(result.manifest == folder.path("manifest.json"));
@@ -59,15 +59,15 @@ TEST_CASE("a foreign shard gets an index with real offsets, labels and checksums
 TEST_CASE("the manifest lists every shard with its hash, in order, whatever the threads") {
   ShardFolder folder;
   for (int i = 0; i < 9; ++i) folder.write("s" + std::to_string(i) + ".tar", good_samples(i + 1, std::to_string(i)));
-  Context ctx;
-  shardkit::dataset::index({.shards = {folder.path()}, .threads = 1}, ctx);
+  Context context;
+  shardkit::dataset::index({.shards = {folder.path()}, .threads = 1}, context);
   const std::string text = folder.read(kManifestName);
   const Manifest manifest = read_manifest(text, kManifestName);
   CHECK(manifest.shards.size() == 9);
   CHECK(manifest.samples == 45);
   CHECK(manifest.plan_hash.empty());
   CHECK(manifest.shards[2].xxh3_128 == xxh3_128(as_bytes(folder.read("s2.tar"))));
-  shardkit::dataset::index({.shards = {folder.path()}, .threads = 5}, ctx);
+  shardkit::dataset::index({.shards = {folder.path()}, .threads = 5}, context);
   CHECK(folder.read(kManifestName) == text);
   CHECK_FALSE(verify_path(folder.path()).has_findings());
 }
@@ -105,14 +105,14 @@ TEST_CASE("--replace gives up what a convert wrote, also if it is damaged") {
     folder.write(name, "damaged");
   IndexOptions options;
   options.shards = {folder.path("")};
-  Context ctx;
-  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, ctx), doctest::Contains("index_replace "), Error);
+  Context context;
+  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, context), doctest::Contains("index_replace "), Error);
   options.replace = true;
-  shardkit::dataset::index(options, ctx);
+  shardkit::dataset::index(options, context);
   CHECK(folder.read(kManifestName) == expected);
   CHECK_FALSE(fs::exists(folder.path(".shardkit/plan")));
   options.shards = {folder.path("s.tar")};
-  CHECK_THROWS_AS(shardkit::dataset::index(options, ctx), Error);
+  CHECK_THROWS_AS(shardkit::dataset::index(options, context), Error);
 }
 
 TEST_CASE("--replace removes no record as long as a shard is damaged, and names shards that are missing") {
@@ -126,16 +126,16 @@ TEST_CASE("--replace removes no record as long as a shard is damaged, and names 
   options.replace = true;
   for (const std::size_t length : {std::size_t{0}, std::size_t{2562}}) {
     folder.write("b.tar", whole.substr(0, length));
-    Context ctx;
-    CHECK_THROWS_AS(shardkit::dataset::index(options, ctx), Error);
+    Context context;
+    CHECK_THROWS_AS(shardkit::dataset::index(options, context), Error);
     CHECK(fs::exists(folder.path(kManifestName)));
     CHECK(fs::exists(folder.path(".shardkit/b.tar.index")));
   }
   fs::remove(folder.path("b.tar"));
-  Context ctx;
-  shardkit::dataset::index(options, ctx);
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].code == "shards_missing");
+  Context context;
+  shardkit::dataset::index(options, context);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "shards_missing");
 }
 
 TEST_CASE("a shard that readers would not read whole is refused, and no manifest appears") {
@@ -159,8 +159,8 @@ TEST_CASE("shards of several folders have no common manifest") {
   ShardFolder b;
   a.write("a.tar", good_samples(1));
   b.write("b.tar", good_samples(1));
-  Context ctx;
-  CHECK_THROWS_AS(shardkit::dataset::index({.shards = {a.path(), b.path()}, .threads = {}}, ctx), Error);
+  Context context;
+  CHECK_THROWS_AS(shardkit::dataset::index({.shards = {a.path(), b.path()}, .threads = {}}, context), Error);
 }
 
 TEST_CASE("some of the shards of an indexed folder are not made its whole manifest") {
@@ -169,8 +169,8 @@ TEST_CASE("some of the shards of an indexed folder are not made its whole manife
   folder.write("b.tar", good_samples(2, "b"));
   index_folder(folder);
   const std::string before = folder.read("manifest.json");
-  Context ctx;
-  CHECK_THROWS_WITH_AS(shardkit::dataset::index({.shards = {folder.path("b.tar")}, .threads = {}}, ctx),
+  Context context;
+  CHECK_THROWS_WITH_AS(shardkit::dataset::index({.shards = {folder.path("b.tar")}, .threads = {}}, context),
                        doctest::Contains("'a.tar'"), Error);
   CHECK(folder.read("manifest.json") == before);
 }
@@ -180,9 +180,9 @@ TEST_CASE("extras stay in the manifest when it is written again, with their chec
   folder.write("s.tar", TarBuilder().file("a.jpg", "i").file("a.cls", "0").end());
   fs::create_directory(folder.path("meta"));
   write_file(folder.path("meta/names.txt"), "cat");
-  Context ctx;
-  index({.shards = {folder.path()}, .extras = {"meta/names.txt"}}, ctx);
-  index({.shards = {folder.path()}}, ctx);
+  Context context;
+  index({.shards = {folder.path()}, .extras = {"meta/names.txt"}}, context);
+  index({.shards = {folder.path()}}, context);
   const Manifest manifest = read_manifest(folder.read("manifest.json"), "test");
   CHECK(manifest.files == std::vector<ManifestFile>{{"meta/names.txt", 3, xxh3_128(as_bytes("cat"))}});
 }
@@ -190,10 +190,10 @@ TEST_CASE("extras stay in the manifest when it is written again, with their chec
 TEST_CASE("extras that are missing, shards, or outside of the folder are refused") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().file("a.jpg", "i").file("a.cls", "0").end());
-  Context ctx;
+  Context context;
   for (const char* name : {"s.tar", "manifest.json", ".shardkit/s.index", "../x", "absent.txt"}) {
     CAPTURE(name);
-    CHECK_THROWS_AS(index({.shards = {folder.path()}, .extras = {name}}, ctx), Error);
+    CHECK_THROWS_AS(index({.shards = {folder.path()}, .extras = {name}}, context), Error);
     CHECK(!fs::exists(folder.path("manifest.json")));
   }
 }
@@ -201,12 +201,12 @@ TEST_CASE("extras that are missing, shards, or outside of the folder are refused
 TEST_CASE("bytes that changed since the replaced manifest was written are a warning") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().file("a.jpg", "one").file("a.cls", "0").end());
-  Context ctx;
-  index({.shards = {folder.path()}}, ctx);
-  index({.shards = {folder.path()}}, ctx);
-  CHECK(ctx.warnings().empty());
+  Context context;
+  index({.shards = {folder.path()}}, context);
+  index({.shards = {folder.path()}}, context);
+  CHECK(context.warnings().empty());
   folder.write("s.tar", TarBuilder().file("a.jpg", "two").file("a.cls", "0").end());
-  index({.shards = {folder.path()}}, ctx);
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].text.starts_with("1 shard had other bytes when the replaced manifest was written"));
+  index({.shards = {folder.path()}}, context);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].text.starts_with("1 shard had other bytes when the replaced manifest was written"));
 }

@@ -62,8 +62,8 @@ struct Images {
     return options;
   }
   ConvertResult convert(const ConvertOptions& options) const {
-    Context ctx;
-    return dataset::convert(options, ctx);
+    Context context;
+    return dataset::convert(options, context);
   }
   ConvertResult convert(const std::string& source, const std::string& target) const {
     return convert(options(source, target));
@@ -73,8 +73,8 @@ struct Images {
     planning.source = options.source;
     planning.output = folder.path(output);
     planning.sharding = options.sharding;
-    Context ctx;
-    dataset::plan(planning, ctx);
+    Context context;
+    dataset::plan(planning, context);
   }
   /// The codes of what differs between shards and images.
   std::multiset<std::string> verify(const std::string& shards, const std::string& against,
@@ -82,9 +82,9 @@ struct Images {
     VerifyOptions options{.shards = {folder.path(shards)}, .against = against, .images = list};
     options.access.endpoint_url = server->url();
     options.access.anonymous = true;
-    Context ctx;
+    Context context;
     std::multiset<std::string> codes;
-    for (const Problem& problem : dataset::verify(options, ctx).problems) {
+    for (const Problem& problem : dataset::verify(options, context).problems) {
       if (problem.code.find("source") != std::string::npos || problem.code == "missing_from_shards") {
         codes.insert(problem.code);
       }
@@ -122,12 +122,12 @@ TEST_CASE("a tree in a store becomes the very shards of the same tree here") {
 
 TEST_CASE("hidden folders in a store are passed over as those here are") {
   const Images images;
-  Context ctx;
-  convert(images.options(kBucket, "out"), ctx);
-  REQUIRE(ctx.warnings().size() == 2);
-  CHECK(ctx.warnings().back().code == "files_ignored");
-  CHECK(ctx.warnings().front().code == "hidden_folder_skipped");
-  CHECK(ctx.warnings().front().text.find("'s3://bucket/photos/bee/.trash'") != std::string::npos);
+  Context context;
+  convert(images.options(kBucket, "out"), context);
+  REQUIRE(context.warnings().size() == 2);
+  CHECK(context.warnings().back().code == "files_ignored");
+  CHECK(context.warnings().front().code == "hidden_folder_skipped");
+  CHECK(context.warnings().front().text.find("'s3://bucket/photos/bee/.trash'") != std::string::npos);
 }
 
 TEST_CASE("train/ and val/ in a store become sets of their own, and a split works there") {

@@ -70,9 +70,9 @@ struct Shards {
 
 std::string cat_text(const CatOptions& options) {
   StringSink sink;
-  Context ctx;
-  ctx.lend_output(sink, false);
-  cat(options, ctx);
+  Context context;
+  context.lend_output(sink, false);
+  cat(options, context);
   return sink.text();
 }
 
@@ -82,8 +82,8 @@ VerifyResult verify_url(const Shards& shards, const std::string& url) {
 
 Texts rows(const LsOptions& options) {
   Texts found;
-  Context ctx;
-  ls(options, ctx,
+  Context context;
+  ls(options, context,
      [&](const LsRow& row) { found.push_back(fmt::format("{} {} {}", row.shard, row.name, row.offset)); });
   return found;
 }
@@ -96,8 +96,8 @@ TEST_CASE("ls, stat and verify of a URL give what they give of the folder") {
   for (const std::string& url : shards.remote()) {
     CAPTURE(url);
     CHECK(rows({.shards = {url}, .access = shards.access()}) == local);
-    Context ctx;
-    const StatResult result = stat({.shards = {url}, .access = shards.access()}, ctx);
+    Context context;
+    const StatResult result = stat({.shards = {url}, .access = shards.access()}, context);
     CHECK(result.samples == 5);
     CHECK(result.shards_by_index == 2);
     const VerifyResult verified = verify_url(shards, url);
@@ -129,9 +129,9 @@ TEST_CASE("verify that is interrupted gives what it found so far and never calls
     if (request.method == "GET" && request.path() == "/bucket/set/b.tar") stop.request_stop();
     return false;
   });
-  Context ctx(stop.get_token());
+  Context context(stop.get_token());
   VerifyOptions options{.shards = {"s3://bucket/set"}, .threads = 1, .access = shards.access()};
-  const VerifyResult whole = verify(options, ctx);
+  const VerifyResult whole = verify(options, context);
   CHECK(whole.interrupted);
   CHECK(whole.verdict == "interrupted after 1 of 2 shards: no finding so far");
   CHECK(whole.shards == 1);
@@ -268,16 +268,16 @@ TEST_CASE("a web server without ranges is read whole") {
 TEST_CASE("index writes for shards at a URL to --output, the same bytes as beside them") {
   Shards shards;
   TempDir out;
-  Context ctx;
+  Context context;
   const std::string url = "s3://bucket/set/{a,b}.tar";
   const std::string web = shards.server->url("/bucket/set/{a,b}.tar");
-  CHECK(failure_of([&] { index({.shards = {web}}, ctx); }).says("--output DIR"));
+  CHECK(failure_of([&] { index({.shards = {web}}, context); }).says("--output DIR"));
   IndexOptions options{.shards = {url},
                        .readers = {{"dali", true}, {"wids", true}, {"energon", true}},
                        .output = out.path(),
                        .access = shards.access()};
-  CHECK(index(options, ctx).samples == 5);
-  index({.shards = {shards.folder.path()}, .readers = options.readers}, ctx);
+  CHECK(index(options, context).samples == 5);
+  index({.shards = {shards.folder.path()}, .readers = options.readers}, context);
   CHECK(read_file(out.path("manifest.json")) == shards.folder.read("manifest.json"));
   CHECK(read_file(out.path(".shardkit/a.tar.index")) == shards.folder.read(".shardkit/a.tar.index"));
   CHECK(fs::exists(out.path("shardindex.json")));
@@ -286,23 +286,23 @@ TEST_CASE("index writes for shards at a URL to --output, the same bytes as besid
 TEST_CASE("extract and reshard of a URL write what they write of the folder") {
   Shards shards;
   TempDir out;
-  Context ctx;
-  extract({.shards = {shards.folder.path()}, .target = out.path("x-local")}, ctx);
+  Context context;
+  extract({.shards = {shards.folder.path()}, .target = out.path("x-local")}, context);
   ReshardOptions local{};
   local.inputs = {shards.folder.path()};
   local.target = out.path("r-local");
-  reshard(local, ctx);
+  reshard(local, context);
   int number = 0;
   for (const std::string& url : shards.remote()) {
     CAPTURE(url);
     const std::string to = out.path(fmt::format("{}", ++number));
-    extract({.shards = {url}, .target = to + "x", .access = shards.access()}, ctx);
+    extract({.shards = {url}, .target = to + "x", .access = shards.access()}, context);
     CHECK(files_of(to + "x", "") == files_of(out.path("x-local"), ""));
     ReshardOptions options{};
     options.inputs = {url};
     options.target = to + "r";
     options.access = shards.access();
-    reshard(options, ctx);
+    reshard(options, context);
     CHECK(read_file(to + "r/shard-000000.tar") == read_file(out.path("r-local/shard-000000.tar")));
   }
 }

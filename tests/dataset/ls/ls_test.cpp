@@ -24,8 +24,8 @@ std::vector<std::string> names(const std::vector<LsRow>& rows) {
 }
 
 LsResult list(const std::vector<std::string>& shards) {
-  Context ctx;
-  return ls({.shards = shards, .long_ = false}, ctx, [](const LsRow&) {});
+  Context context;
+  return ls({.shards = shards, .long_ = false}, context, [](const LsRow&) {});
 }
 
 using Names = std::vector<std::string>;
@@ -99,10 +99,10 @@ TEST_CASE("rows that only pass through are not kept") {
   ShardFolder folder;
   folder.write("s.tar", archive());
   StringSink sink;
-  Context ctx;
-  ctx.lend_output(sink, false);
+  Context context;
+  context.lend_output(sink, false);
   std::size_t passed = 0;
-  const LsResult result = ls({.shards = {folder.path()}, .long_ = false}, ctx, [&](const LsRow&) { ++passed; });
+  const LsResult result = ls({.shards = {folder.path()}, .long_ = false}, context, [&](const LsRow&) { ++passed; });
   CHECK(passed == 4);
   CHECK(result.members == 4);
   CHECK(result.rows.empty());
@@ -118,9 +118,9 @@ TEST_CASE("shards come in the order in which they are named") {
 TEST_CASE("a sink that throws ends the listing") {
   ShardFolder folder;
   folder.write("a.tar", good_samples(3));
-  Context ctx;
+  Context context;
   const auto full = [](const LsRow&) { throw Error(ErrorCode::io, "full"); };
-  CHECK_THROWS_WITH_AS(ls({.shards = {folder.path()}, .long_ = false}, ctx, full), "full", Error);
+  CHECK_THROWS_WITH_AS(ls({.shards = {folder.path()}, .long_ = false}, context, full), "full", Error);
 }
 
 TEST_CASE("a stop ends it before the next shard") {
@@ -128,6 +128,6 @@ TEST_CASE("a stop ends it before the next shard") {
   folder.write("a.tar", good_samples(3));
   std::stop_source stop;
   stop.request_stop();
-  Context ctx(stop.get_token());
-  CHECK_THROWS_AS(ls({.shards = {folder.path()}, .long_ = false}, ctx, [](const LsRow&) {}), Error);
+  Context context(stop.get_token());
+  CHECK_THROWS_AS(ls({.shards = {folder.path()}, .long_ = false}, context, [](const LsRow&) {}), Error);
 }

@@ -133,9 +133,9 @@ TEST_CASE("a group that is in a set stays there, whatever --append adds, and no 
     Clips clips(dir, prng);
     clips.arrive();
     ConvertOptions options = clips.options(prng.below(1000));
-    Context ctx;
+    Context context;
     try {
-      convert(options, ctx);
+      convert(options, context);
     } catch (const Error& error) {
       REQUIRE_MESSAGE(error.code() == ErrorCode::not_found, error.what());  // a set would be empty
       continue;
@@ -147,7 +147,7 @@ TEST_CASE("a group that is in a set stays there, whatever --append adds, and no 
     for (int round = 0; round < 3; ++round) {
       if (round > 0) {
         clips.arrive();
-        convert(options, ctx);
+        convert(options, context);
       }
       const auto sets = sets_of(dir.path("set"));
       CHECK(sets.size() == clips.ever().size());

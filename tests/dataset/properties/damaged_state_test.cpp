@@ -74,52 +74,52 @@ std::string shards(const std::string& folder) {
 }
 
 std::string converted(const std::string& folder, bool append, const std::string& part = {}) {
-  Context ctx;
+  Context context;
   ConvertOptions options = converting(folder);
   options.append = append;
   options.part = part;
-  convert(options, ctx);
+  convert(options, context);
   return part.empty() ? product(folder + "/set") : std::string();
 }
 
 std::string merged(const std::string& folder) {
-  Context ctx;
+  Context context;
   MergeOptions options;
   options.target = folder + "/set";
-  merge(options, ctx);
+  merge(options, context);
   return product(folder + "/set");
 }
 
 std::string extracted(const std::string& folder) {
-  Context ctx;
-  extract({.shards = {folder + "/set"}, .target = folder + "/back", .threads = 1}, ctx);
+  Context context;
+  extract({.shards = {folder + "/set"}, .target = folder + "/back", .threads = 1}, context);
   return product(folder + "/back");
 }
 
 std::string resharded(const std::string& folder) {
-  Context ctx;
+  Context context;
   ReshardOptions options;
   options.inputs = {folder + "/set"};
   options.target = folder + "/other";
   options.threads = 1;
-  reshard(options, ctx);
+  reshard(options, context);
   return shards(folder + "/other");  // with a damaged index, the tar is read instead, and original paths are lost
 }
 
 std::string staged(const std::string& folder) {
-  Context ctx;
+  Context context;
   StageOptions options;
   options.sources = {folder + "/set"};
   options.target = folder + "/copy";
-  stage(options, ctx);
+  stage(options, context);
   return product(folder + "/copy");
 }
 
 std::string described(const std::string& folder) {
-  Context ctx;
-  const StatResult stat_result = stat({.shards = {folder + "/set"}, .threads = 1}, ctx);
+  Context context;
+  const StatResult stat_result = stat({.shards = {folder + "/set"}, .threads = 1}, context);
   std::string text = fmt::format("{} {} {};", stat_result.samples, stat_result.members, stat_result.bytes);
-  ls({.shards = {folder + "/set"}}, ctx, [&](const LsRow& row) {
+  ls({.shards = {folder + "/set"}}, context, [&](const LsRow& row) {
     text += fmt::format("{} {} {} {} {};", row.shard, row.key, row.name, row.offset, row.size);
   });
   return text;
@@ -127,8 +127,8 @@ std::string described(const std::string& folder) {
 
 /// A finding is an answer, too.
 std::string verified(const std::string& folder) {
-  Context ctx;
-  const VerifyResult result = verify({.shards = {folder + "/set"}, .against = folder + "/src"}, ctx);
+  Context context;
+  const VerifyResult result = verify({.shards = {folder + "/set"}, .against = folder + "/src"}, context);
   if (result.errors > 0) throw Error(ErrorCode::corrupt, "findings");
   return fmt::format("{} {}", result.shards, result.samples);
 }
@@ -259,11 +259,11 @@ TEST_CASE("damaged state of an --append that has not finished") {
                             return merged(folder);
                           }},
                          {"append --discard", [](const std::string& folder) {
-                            Context ctx;
+                            Context context;
                             ConvertOptions options = converting(folder);
                             options.append = true;
                             options.discard = true;
-                            convert(options, ctx);
+                            convert(options, context);
                             return product(folder + "/set");
                           }}}});
 }
@@ -272,22 +272,22 @@ TEST_CASE("damaged state of a reshard that has not finished") {
   check_scene({.make =
                    [](const std::string& folder) {
                      make_set(folder);
-                     Context ctx;
+                     Context context;
                      ReshardOptions options;
                      options.inputs = {folder + "/set"};
                      options.target = folder + "/other";
                      options.sizes.samples = 4;
                      options.part = "0/2";
-                     reshard(options, ctx);
+                     reshard(options, context);
                    },
                .set = "other",
                .verbs = {{"reshard", [](const std::string& folder) {
-                            Context ctx;
+                            Context context;
                             ReshardOptions options;
                             options.inputs = {folder + "/set"};
                             options.target = folder + "/other";
                             options.sizes.samples = 4;
-                            reshard(options, ctx);
+                            reshard(options, context);
                             return product(folder + "/other");
                           }}}});
 }

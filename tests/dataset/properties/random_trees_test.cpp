@@ -179,26 +179,27 @@ std::string problems_of(const VerifyResult& result) {
 void check_round_trip(const RandomTree& tree) {
   const TempDir dir;
   tree.write(dir);
-  Context ctx;
+  Context context;
   PlanOptions planning;
   planning.source = dir.path("src");
   planning.output = dir.path("plan");
   planning.sharding.unlabeled = tree.unlabeled();
   planning.sharding.samples = 3;
   if (!tree.field().empty()) planning.sharding.fields = {tree.field()};
-  const PlanResult planned = plan(planning, ctx);
+  const PlanResult planned = plan(planning, context);
 
   ConvertOptions converting;
   converting.source = planning.source;
   converting.target = dir.path("out");
   converting.plan = planning.output;
   converting.threads = 1;
-  CHECK(convert(converting, ctx).samples == planned.samples);
+  CHECK(convert(converting, context).samples == planned.samples);
 
-  const VerifyResult verified = verify({.shards = {dir.path("out")}, .against = planning.source, .threads = 1}, ctx);
+  const VerifyResult verified =
+      verify({.shards = {dir.path("out")}, .against = planning.source, .threads = 1}, context);
   CHECK_MESSAGE(verified.errors == 0, problems_of(verified));  // samples of several kinds are a warning
 
-  extract({{dir.path("out")}, dir.path("back"), 1}, ctx);
+  extract({{dir.path("out")}, dir.path("back"), 1}, context);
   // A field outside of the source comes back beside it.
   const std::string source_is = tree.field().empty() ? "" : "src/";
   CHECK(tree_content(dir.path("back")) == tree.expected(source_is));
@@ -208,7 +209,7 @@ void check_round_trip(const RandomTree& tree) {
 bool check_append(const RandomTree& tree, Prng& prng) {
   const TempDir dir;
   tree.write_a_part(dir, prng);
-  Context ctx;
+  Context context;
   ConvertOptions converting;
   converting.source = dir.path("src");
   converting.target = dir.path("out");
@@ -218,12 +219,12 @@ bool check_append(const RandomTree& tree, Prng& prng) {
   converting.threads = 1;
   std::map<std::string, std::string> before;
   try {
-    convert(converting, ctx);
+    convert(converting, context);
     before = tree_content(converting.target);
     tree.write(dir);
     converting.append = true;
     converting.identity = FileIdentity::size;  // all files have been written again
-    convert(converting, ctx);
+    convert(converting, context);
   } catch (const Error& error) {
     CHECK_MESSAGE((error.code() == ErrorCode::conflict || before.empty()), error.what());
     if (!before.empty()) CHECK(tree_content(converting.target) == before);
@@ -233,9 +234,9 @@ bool check_append(const RandomTree& tree, Prng& prng) {
     if (name.ends_with(".tar")) CHECK(read_file(converting.target + "/" + name) == content);
   }
   const VerifyResult verified =
-      verify({.shards = {converting.target}, .against = converting.source, .threads = 1}, ctx);
+      verify({.shards = {converting.target}, .against = converting.source, .threads = 1}, context);
   CHECK_MESSAGE(verified.errors == 0, problems_of(verified));
-  extract({{converting.target}, dir.path("back"), 1}, ctx);
+  extract({{converting.target}, dir.path("back"), 1}, context);
   CHECK(tree_content(dir.path("back")) == tree.expected(tree.field().empty() ? "" : "src/"));
   return true;
 }

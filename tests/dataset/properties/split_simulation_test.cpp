@@ -35,13 +35,13 @@ Sets divide(const Source& source, const SplitRule& rule) {
   std::vector<std::pair<std::string, std::uint64_t>> samples(source.begin(), source.end());
   SampleOrder order(samples.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  Context ctx;
+  Context context;
   const DividedSamples divided = split_samples(
       order, rule,
       [&](std::uint32_t i) {
         return SplitFacts{xxh3_64(as_bytes(samples[i].first)), samples[i].second};
       },
-      ctx);
+      context);
   Sets sets;
   for (std::size_t set = 0; set < divided.sets.size(); ++set) {
     for (const std::uint32_t sample : divided.sets[set]) sets.emplace(samples[sample].first, set);

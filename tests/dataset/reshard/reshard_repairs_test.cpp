@@ -22,9 +22,9 @@ struct Repaired {
 };
 
 Repaired repair(const ReshardOptions& options) {
-  Context ctx;
-  Repaired repaired{reshard(options, ctx), {}};
-  for (const Finding& warning : ctx.warnings()) repaired.warnings.push_back(warning.code);
+  Context context;
+  Repaired repaired{reshard(options, context), {}};
+  for (const Finding& warning : context.warnings()) repaired.warnings.push_back(warning.code);
   return repaired;
 }
 
@@ -125,8 +125,8 @@ TEST_CASE("of a shard that is cut anywhere the whole samples are taken, with one
       folder.write("in/a.tar", whole);
       folder.write("in/b.tar", numbered_samples(2, "other"));
       if (listed) {
-        Context ctx;
-        shardkit::dataset::index({.shards = {folder.path("in")}, .threads = std::nullopt}, ctx);
+        Context context;
+        shardkit::dataset::index({.shards = {folder.path("in")}, .threads = std::nullopt}, context);
       }
       const std::vector<ReadMember> before = members_of(folder.path("in/a.tar"));
       fs::resize_file(folder.path("in/a.tar"), length);
@@ -205,8 +205,8 @@ TEST_CASE("sets with other classes are merged by the names of their classes; onl
     ConvertOptions convert_options;
     convert_options.source = dir.path(tree);
     convert_options.target = dir.path("shards/" + tree);
-    Context ctx;
-    convert(convert_options, ctx);
+    Context context;
+    convert(convert_options, context);
   }
   ReshardOptions options;
   options.inputs = {dir.path("shards/pets"), dir.path("shards/farm"), dir.path("shards/cats")};
@@ -254,8 +254,8 @@ struct SharedLabel {
     options.target = dir.path("out");
   }
   void make() const {
-    Context ctx;
-    convert(converting, ctx);
+    Context context;
+    convert(converting, context);
   }
   void lose_index() const { fs::remove(dir.path("set/.shardkit/shard-000000.tar.index")); }
   void ask(bool merge) {
@@ -352,8 +352,8 @@ TEST_CASE("names, classes and labels that a set would lack are warnings") {
   ConvertOptions converting;
   converting.source = tar.folder.path("src");
   converting.target = tar.folder.path("set");
-  Context ctx;
-  convert(converting, ctx);
+  Context context;
+  convert(converting, context);
   ReshardOptions options = tar.options();
   using Codes = std::vector<std::string>;
 
@@ -364,12 +364,12 @@ TEST_CASE("names, classes and labels that a set would lack are warnings") {
     CHECK(repair(options).warnings == Codes{"classes_assumed"});
     VerifyOptions checking;
     checking.shards = options.inputs;
-    CHECK(fmt::format("{}", fmt::join(verify(checking, ctx).checked, " ")).find("agree") == std::string::npos);
+    CHECK(fmt::format("{}", fmt::join(verify(checking, context).checked, " ")).find("agree") == std::string::npos);
   }
   SUBCASE("samples without a label beside others with one") {
     converting.sharding.unlabeled = true;
     converting.target = tar.folder.path("plain");
-    convert(converting, ctx);
+    convert(converting, context);
     options.inputs = {converting.target};
     CHECK(repair(options).warnings == Codes{});
     options.inputs.push_back(tar.folder.path("set"));
@@ -393,7 +393,7 @@ TEST_CASE("names, classes and labels that a set would lack are warnings") {
     CHECK(repair(options).warnings == Codes{"names_lost"});
     write_file(index, whole.substr(0, whole.size() / 2));
     converting.recheck = true;
-    convert(converting, ctx);
+    convert(converting, context);
     CHECK(read_file(index) == whole);
     check_sound(converting.target);
   }

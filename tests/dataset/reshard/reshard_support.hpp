@@ -85,9 +85,9 @@ inline TarBuilder numbered_samples(int count, const std::string& prefix, int fro
 
 /// The stages that the progress line announces are those that a reshard has.
 inline dataset::ReshardResult run(const dataset::ReshardOptions& options) {
-  Context ctx;
-  dataset::ReshardResult result = dataset::reshard(options, ctx);
-  CHECK(ctx.progress().stage == ctx.progress().stages);
+  Context context;
+  dataset::ReshardResult result = dataset::reshard(options, context);
+  CHECK(context.progress().stage == context.progress().stages);
   return result;
 }
 

@@ -59,11 +59,11 @@ struct Fixture {
 };
 
 std::uint64_t problems(const std::string& folder) {
-  Context ctx;
+  Context context;
   VerifyOptions options;
   options.shards = {folder};
   options.strict = true;
-  return verify(options, ctx).problems_total;
+  return verify(options, context).problems_total;
 }
 
 }  // namespace
@@ -125,8 +125,8 @@ TEST_CASE("the bytes are the same for 1, 2 and 7 threads and for 1 and 3 parts")
     options.part = part;
     run(options);
   }
-  Context ctx;
-  CHECK(merge({f.folder.path("parts"), false}, ctx).parts == 3);
+  Context context;
+  CHECK(merge({f.folder.path("parts"), false}, context).parts == 3);
   CHECK(f.content("parts") == f.content("t1"));
 }
 
@@ -182,8 +182,8 @@ TEST_CASE("a class is named as the manifest names it, and its count follows the 
   ConvertOptions converting;
   converting.source = f.folder.path("src");
   converting.target = f.folder.path("set");
-  Context ctx;
-  convert(converting, ctx);
+  Context context;
+  convert(converting, context);
   ReshardOptions options = f.options("two");
   options.inputs = {f.folder.path("set")};
   options.classes = {"class_0", "2"};
@@ -207,8 +207,8 @@ TEST_CASE("classes that share a label keep their counts as long as an index know
   converting.source = f.folder.path("src");
   converting.target = f.folder.path("set");
   converting.sharding.class_map = f.folder.path("map.json");
-  Context ctx;
-  convert(converting, ctx);
+  Context context;
+  convert(converting, context);
   ReshardOptions options = f.options("out");
   options.inputs = {f.folder.path("set")};
   options.keys = {"class_0/*", "class_2/img_00[0-3]"};
@@ -241,8 +241,8 @@ TEST_CASE("original paths and checksums go on from index to index") {
   ConvertOptions converting;
   converting.source = f.folder.path("src");
   converting.target = f.folder.path("set");
-  Context ctx;
-  convert(converting, ctx);
+  Context context;
+  convert(converting, context);
   ReshardOptions options = f.options("out");
   options.inputs = {f.folder.path("set")};
   options.sizes = {};
@@ -353,12 +353,12 @@ TEST_CASE("reshard keeps groups of keys together and has no table to group by") 
 
 TEST_CASE("--drop-bad leaves out samples whose image does not decode, names them, and counts classes without them") {
   ShardFolder folder;
-  Context ctx;
+  Context context;
   SynthOptions making;
   making.target = folder.path("src");
   making.classes = 2;
   making.per_class = 4;
-  synth(making, ctx);
+  synth(making, context);
   std::vector<std::string> images;
   for (const auto& [name, content] : tree_content(folder.path("src"))) {
     if (name.ends_with(".JPEG")) images.push_back(name);
@@ -370,7 +370,7 @@ TEST_CASE("--drop-bad leaves out samples whose image does not decode, names them
   converting.sharding.validate = Validate::none;
   converting.source = folder.path("src");
   converting.target = folder.path("set");
-  convert(converting, ctx);
+  convert(converting, context);
 
   ReshardOptions options;
   options.inputs = {folder.path("set")};
@@ -428,13 +428,13 @@ TEST_CASE("scattered members of one tar are put together before samples of sever
 
 TEST_CASE("manifests that give one label two names are refused: the merged set would confuse classes") {
   const Fixture f;
-  Context ctx;
+  Context context;
   for (const char* name : {"cats", "dogs"}) {
     write_file(f.folder.path(fmt::format("src_{0}/{0}/1.jpg", name)), fake_jpeg(name));
     ConvertOptions converting;
     converting.source = f.folder.path(fmt::format("src_{}", name));
     converting.target = f.folder.path(name);
-    convert(converting, ctx);
+    convert(converting, context);
   }
   ReshardOptions options = f.options("out");
   options.inputs = {f.folder.path("cats"), f.folder.path("dogs")};
@@ -520,10 +520,10 @@ TEST_CASE("a sample of more than there are takes all with a warning") {
   const Fixture f;
   ReshardOptions options = f.options("out");
   options.sample = "26";
-  Context ctx;
-  CHECK(reshard(options, ctx).samples == 25);
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].code == "sample_short");
+  Context context;
+  CHECK(reshard(options, context).samples == 25);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "sample_short");
   options.sample = "25";
   options.target = f.folder.path("exact");
   Context quiet;

@@ -166,17 +166,17 @@ TEST_CASE("an input that is cut anywhere is refused; where that looks like a mis
   for (std::size_t length = 1; length <= end_blocks; length += 211) {
     CAPTURE(length);
     const OneTar tar(TarBuilder().raw(whole.substr(0, length)));
-    Context ctx;
+    Context context;
     try {
-      reshard(tar.options(), ctx);
+      reshard(tar.options(), context);
     } catch (const Error& error) {
       CHECK(error.code() == ErrorCode::corrupt);
       CHECK(error.offset().has_value());
       CHECK_FALSE(fs::exists(tar.folder.path("out/manifest.json")));
       continue;
     }
-    REQUIRE(ctx.warnings().size() == 1);
-    CHECK(ctx.warnings()[0].code == "end_of_archive_missing");
+    REQUIRE(context.warnings().size() == 1);
+    CHECK(context.warnings()[0].code == "end_of_archive_missing");
   }
 }
 
@@ -193,8 +193,8 @@ TEST_CASE("a sparse member is refused: what is stored is not its content") {
 
 TEST_CASE("an index that fits is used, and checked against the content") {
   const OneTar tar(numbered_samples(5, "k"));
-  Context ctx;
-  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
+  Context context;
+  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, context);
   ReshardOptions options = tar.options();
   run(options);
   CHECK(sorted(tar.result()) == sorted(members_of(tar.folder.path("in.tar"))));
@@ -208,12 +208,12 @@ TEST_CASE("an index that fits is used, and checked against the content") {
 
 TEST_CASE("an index that is damaged or of another size is not used") {
   const OneTar tar(numbered_samples(5, "k"));
-  Context ctx;
-  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
+  Context context;
+  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, context);
   tar.folder.flip(".shardkit/in.tar.index", 100);
   run(tar.options());
   CHECK(sorted(tar.result()) == sorted(members_of(tar.folder.path("in.tar"))));
-  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, ctx);
+  shardkit::dataset::index({.shards = {tar.folder.path("in.tar")}, .threads = std::nullopt}, context);
   tar.folder.write("in.tar", numbered_samples(4, "other"));
   ReshardOptions options = tar.options();
   options.target = tar.folder.path("again");

@@ -90,8 +90,8 @@ TEST_CASE("a mark makes another key of the same length for every input") {
 TEST_CASE("sorting by key merges runs that do not fit into memory together") {
   const Filled f(3, 500'000);  // more than one run
   SampleOrder order = input_order(f.table);
-  Context ctx;
-  sort_by_key(f.table, order, ctx);
+  Context context;
+  sort_by_key(f.table, order, context);
   REQUIRE(order.size() == 1'500'000);
   std::string last;
   for (std::size_t i = 0; i < order.size(); i += 1000) {

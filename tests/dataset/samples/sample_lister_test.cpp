@@ -24,9 +24,9 @@ struct Listing {
 };
 
 Listing list_folder(const ShardFolder& folder, std::size_t most = 1000) {
-  Context ctx;
-  const ShardSet set = resolve_shards({folder.path()}, ctx);
-  const SampleLister lister(set, ctx);
+  Context context;
+  const ShardSet set = resolve_shards({folder.path()}, context);
+  const SampleLister lister(set, context);
   Listing listing;
   for (const ShardFile& shard : set.shards) {
     ListingVisitor visitor;
@@ -36,10 +36,10 @@ Listing list_folder(const ShardFolder& folder, std::size_t most = 1000) {
       return listing.samples.size() < most;
     };
     visitor.other = [&](TarEntry&& entry) { listing.lines.push_back("other " + entry.name); };
-    visitor.finding = warn_of_damage(shard, ctx);
+    visitor.finding = warn_of_damage(shard, context);
     listing.by_index = lister.list(shard, visitor);
   }
-  listing.warnings = ctx.warnings();
+  listing.warnings = context.warnings();
   return listing;
 }
 

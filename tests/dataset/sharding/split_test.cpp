@@ -29,8 +29,8 @@ SampleOrder first_samples(std::uint32_t count) {
 }
 
 DividedSamples divide(const SplitRule& rule, const SampleOrder& order = first_samples(kSamples)) {
-  Context ctx;
-  return split_samples(order, rule, facts_of, ctx);
+  Context context;
+  return split_samples(order, rule, facts_of, context);
 }
 
 /// The samples of `order` that are in both.
@@ -98,20 +98,20 @@ TEST_CASE("a class without a training sample gives the first set the one with th
   CHECK(more.sets[0].size() == 4);
   CHECK(in_both(more.sets[0], few.sets[0]).size() >= 3);  // eleven of a label: its smallest hash may be another now
 
-  Context ctx;
+  Context context;
   warn_of_small_classes(
-      few, {shares}, [](std::uint64_t label) { return fmt::format("c{}", label); }, ctx);
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].text.find("'c0', 'c1', 'c2', 'c3'") != std::string::npos);
+      few, {shares}, [](std::uint64_t label) { return fmt::format("c{}", label); }, context);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].text.find("'c0', 'c1', 'c2', 'c3'") != std::string::npos);
 }
 
 TEST_CASE("samples that move into the first set take their places in its order, from whatever set they come") {
   const auto pairs = [](std::uint32_t sample) {
     return SplitFacts{xxh3_64(as_bytes(fmt::format("k{}", sample))), sample % 40};
   };
-  Context ctx;
+  Context context;
   const SplitRule rule{parse_split({"train=0.4", "val=0.3", "test=0.3"}), 0};
-  const DividedSamples divided = split_samples(first_samples(80), rule, pairs, ctx);
+  const DividedSamples divided = split_samples(first_samples(80), rule, pairs, context);
   CHECK(divided.labels_moved.size() > 5);
   SampleOrder all;
   for (const SampleOrder& set : divided.sets) {
@@ -125,12 +125,12 @@ TEST_CASE("samples that move into the first set take their places in its order, 
 TEST_CASE(
     "a group that is in a set stays there, and only groups in no set move for a class without a training sample") {
   SplitRule rule{parse_split({"train=0.000001", "val=0.999999"}), 0};
-  Context ctx;
+  Context context;
   SUBCASE("a known group in the first set is a training sample: the other goes where its hash says") {
     const auto facts = [](std::uint32_t sample) {
       return SplitFacts{sample, 7, sample == 0 ? std::optional<std::size_t>(0) : std::nullopt};
     };
-    const DividedSamples divided = split_samples(first_samples(2), rule, facts, ctx);
+    const DividedSamples divided = split_samples(first_samples(2), rule, facts, context);
     CHECK(divided.sets == std::vector<SampleOrder>{{0}, {1}});
     CHECK(divided.labels_moved.empty());
   }
@@ -139,13 +139,13 @@ TEST_CASE(
       const auto facts = [known](std::uint32_t sample) {
         return SplitFacts{sample, 7, sample == known ? std::nullopt : std::optional<std::size_t>(1)};
       };
-      const DividedSamples divided = split_samples(first_samples(8), rule, facts, ctx);
+      const DividedSamples divided = split_samples(first_samples(8), rule, facts, context);
       CHECK(divided.sets.front() == SampleOrder{known});
     }
   }
   SUBCASE("if all of its groups are in other sets, they stay") {
     const auto facts = [](std::uint32_t sample) { return SplitFacts{sample, 7, 1}; };
-    const DividedSamples divided = split_samples(first_samples(4), rule, facts, ctx);
+    const DividedSamples divided = split_samples(first_samples(4), rule, facts, context);
     CHECK(divided.sets.front().empty());
     CHECK(divided.labels_absent.front() == std::vector<std::uint64_t>{7});
   }
@@ -161,11 +161,11 @@ TEST_CASE("samples of a group stay together") {
   CHECK_THROWS_WITH_AS(grouped("key:[0-9]").group("v1", ""), doctest::Contains("has no (group)"), Error);
   for (const char* bad : {"folder", "key:(", "column:"}) CHECK_THROWS_AS(grouped(bad), Error);
 
-  Context ctx;
+  Context context;
   const auto of_clip = [](std::uint32_t sample) {
     return SplitFacts{xxh3_64(as_bytes(fmt::format("clip{}", sample / 10))), {}};
   };
-  const DividedSamples divided = split_samples(first_samples(1000), halves(), of_clip, ctx);
+  const DividedSamples divided = split_samples(first_samples(1000), halves(), of_clip, context);
   std::set<std::uint32_t> clips;
   for (const std::uint32_t sample : divided.sets[0]) clips.insert(sample / 10);
   CHECK(clips.size() * 10 == divided.sets[0].size());

@@ -56,8 +56,8 @@ struct Node {
 };
 
 StageResult run(const StageOptions& options) {
-  Context ctx;
-  return stage(options, ctx);
+  Context context;
+  return stage(options, context);
 }
 
 }  // namespace
@@ -107,14 +107,14 @@ TEST_CASE("sets used least recently make room for one more") {
   run(node.limited("a", 2000));
   run(node.limited("b", 2000));
   StagedSample{node.dir.path("cache/b"), {}}.touch(kStagedMarkerPath, WallTime(1s));
-  Context ctx;
-  stage(node.limited("c", 2000), ctx);
+  Context context;
+  stage(node.limited("c", 2000), context);
   CHECK(node.holds("a"));
   CHECK_FALSE(node.holds("b"));
   CHECK(node.holds("c"));
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].code == "evicted");
-  CHECK(ctx.warnings()[0].text.find("cache/b") != std::string::npos);
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "evicted");
+  CHECK(context.warnings()[0].text.find("cache/b") != std::string::npos);
 }
 
 TEST_CASE("what is leased stays, and what then does not fit fails before it is begun") {
@@ -254,17 +254,17 @@ TEST_CASE("with --wait a stage waits until leases end, and fails as before when 
   options.share.wait = 0.1;
   CHECK(failure_of([&] { run(options); }).says("leased by me until"));
   options.share.wait = 60;
-  Context ctx;
+  Context context;
   {
     const std::jthread release([&] {
-      while (ctx.warnings().empty()) std::this_thread::sleep_for(1ms);  // until it waits
+      while (context.warnings().empty()) std::this_thread::sleep_for(1ms);  // until it waits
       release_lease(*posix_file_system(), node.dir.path("cache/a"), "me");
     });
-    CHECK(stage(options, ctx).bytes_fetched == 1000);
+    CHECK(stage(options, context).bytes_fetched == 1000);
   }
-  REQUIRE(ctx.warnings().size() == 2);
-  CHECK(ctx.warnings()[0].code == "waited_for_space");
-  CHECK(ctx.warnings()[1].code == "evicted");
+  REQUIRE(context.warnings().size() == 2);
+  CHECK(context.warnings()[0].code == "waited_for_space");
+  CHECK(context.warnings()[1].code == "evicted");
   CHECK_FALSE(node.holds("a"));
 }
 

@@ -30,10 +30,10 @@ StageOptions unlisted(const TempDir& dir, bool keep_going = false) {
 }
 
 StageResult keep_going(FakeSource& source, const StageOptions& options) {
-  Context ctx;
+  Context context;
   CopyLimits limits = steps();
   limits.keep_going = true;
-  return stage_on(*posix_file_system(), source, wanted(options), options, ctx, limits);
+  return stage_on(*posix_file_system(), source, wanted(options), options, context, limits);
 }
 
 }  // namespace

@@ -62,10 +62,10 @@ class RemoteSet {
     StageRequest wanted;
     if (set.listed) wanted.names = set.names;
     if (way.manifest) wanted.manifest_name = set.manifest;
-    Context ctx;
+    Context context;
     CopyLimits limits{3, 3, kRange, {kRange}};
     limits.keep_going = keep_going;
-    return stage_on(*posix_file_system(), *set.source, wanted, into(target), ctx, limits);
+    return stage_on(*posix_file_system(), *set.source, wanted, into(target), context, limits);
   }
 
   /// What a whole target holds.

@@ -30,10 +30,10 @@ struct Source {
     source.content.merge(moved);
   }
   StageResult stage(const StageOptions& options, StageRequest wanted) {
-    Context ctx;
-    StageResult result = stage_on(*posix_file_system(), source, wanted, options, ctx, steps());
+    Context context;
+    StageResult result = stage_on(*posix_file_system(), source, wanted, options, context, steps());
     warnings.clear();
-    for (const Finding& warning : ctx.warnings()) warnings.push_back(warning.code);
+    for (const Finding& warning : context.warnings()) warnings.push_back(warning.code);
     return result;
   }
   StageResult stage(const StageRequest& wanted = {.manifest_name = "manifest.json"}) {

@@ -215,8 +215,8 @@ TEST_CASE("a store that sends elsewhere for its bytes is followed, and no creden
   }
   SUBCASE("a web server with a login") {
     const auto source = StoreOpener(set.options()).open(set.server.url_with_login("me:hush", "/bucket/set"));
-    Context ctx;
-    stage_on(*posix_file_system(), *source, wanted(into("")), into(dir.path("out")), ctx, steps());
+    Context context;
+    stage_on(*posix_file_system(), *source, wanted(into("")), into(dir.path("out")), context, steps());
   }
   CHECK((staged_content(dir.path("out")) == shards.content));
   CHECK(set.server.requests().back().headers.contains("authorization"));
@@ -253,8 +253,8 @@ TEST_CASE("a store that asks for patience gets fewer requests at a time, and the
   options.sources = {"s3://bucket/set"};
   options.access.endpoint_url = server.url();
   options.access.anonymous = true;
-  Context ctx;
-  const StageResult result = stage(options, ctx);
+  Context context;
+  const StageResult result = stage(options, context);
   CHECK(result.retries == 16);
   CHECK(result.files == 500);
   CHECK(staged_content(dir.path("out")).size() == 500);

@@ -156,8 +156,8 @@ struct Shards {
     options.source = dir.path("src");
     options.target = dir.path("shards");
     options.sharding.samples = 20;
-    Context ctx;
-    convert(options, ctx);
+    Context context;
+    convert(options, context);
     std::filesystem::remove(dir.path("shards/.shardkit/plan"));
     content = tree_content(dir.path("shards"));
   }
@@ -193,8 +193,8 @@ inline StageRequest wanted(const StageOptions& options) {
 inline CopyLimits steps(std::uint64_t bytes = kPart) { return {1, 1, 64 * kPart, {bytes}, {}}; }
 
 inline StageResult run(ObjectSource& source, const StageOptions& options) {
-  Context ctx;
-  return stage_on(*posix_file_system(), source, wanted(options), options, ctx, steps());
+  Context context;
+  return stage_on(*posix_file_system(), source, wanted(options), options, context, steps());
 }
 
 /// The error that staging ends with; fails the test when it ends without.

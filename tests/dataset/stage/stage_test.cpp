@@ -47,11 +47,11 @@ TEST_CASE(
   CHECK(run(source, into(shards.dir.path("out"))).files_by_size == 0);
   CHECK(read_file(shards.dir.path("out/shard-000001.idx")) == text);
   source.content.erase("shard-000001.idx");
-  Context ctx;
+  Context context;
   const StageOptions without = into(shards.dir.path("without"));
-  stage_on(*posix_file_system(), source, wanted(without), without, ctx, steps());
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].code == "indexes_missing");
+  stage_on(*posix_file_system(), source, wanted(without), without, context, steps());
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "indexes_missing");
   CHECK_FALSE(std::filesystem::exists(shards.dir.path("without/shard-000001.idx")));
 }
 
@@ -214,10 +214,10 @@ TEST_CASE("a stranger's tar beside the shards is left alone and warned of") {
   FakeSource source = shards.fake();
   const StageOptions options = into(shards.dir.path("out"));
   write_file(options.target + "/other.tar", "x");
-  Context ctx;
-  stage_on(*posix_file_system(), source, wanted(options), options, ctx, steps());
-  REQUIRE(ctx.warnings().size() == 1);
-  CHECK(ctx.warnings()[0].code == "extra_shard");
+  Context context;
+  stage_on(*posix_file_system(), source, wanted(options), options, context, steps());
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "extra_shard");
   CHECK(read_file(options.target + "/other.tar") == "x");
 }
 
@@ -297,12 +297,12 @@ TEST_CASE("ranks without a manifest add theirs to the folder too, and are in pla
 
 TEST_CASE("nothing is staged onto itself: a copy that is the source would be evicted with it") {
   const Shards shards;
-  Context ctx;
+  Context context;
   StageOptions options = into(shards.dir.path("shards"));
   SUBCASE("by a manifest") { options.sources = {shards.dir.path("shards/manifest.json")}; }
   SUBCASE("by a pattern") { options.sources = {shards.dir.path("shards/shard-{000000..000002}.tar")}; }
   try {
-    stage(options, ctx);
+    stage(options, context);
     FAIL("staged");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::usage);
@@ -318,8 +318,8 @@ TEST_CASE("other files of the same folder do not take the place of those that we
   const auto stage_of = [&](std::vector<std::string> names) {
     options.sources.clear();
     for (const std::string& name : names) options.sources.push_back(dir.path("src/" + name));
-    Context ctx;
-    stage(options, ctx);
+    Context context;
+    stage(options, context);
   };
   stage_of({"a", "b"});
   CHECK_THROWS_AS(stage_of({"c"}), Error);

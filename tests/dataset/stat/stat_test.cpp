@@ -20,9 +20,9 @@ struct Stat {
 };
 
 Stat stat_folder(const std::string& path, std::optional<std::uint64_t> threads = {}) {
-  Context ctx;
-  StatResult result = shardkit::dataset::stat({.shards = {path}, .threads = threads}, ctx);
-  return {std::move(result), ctx.warnings()};
+  Context context;
+  StatResult result = shardkit::dataset::stat({.shards = {path}, .threads = threads}, context);
+  return {std::move(result), context.warnings()};
 }
 
 /// A shard whose samples "<prefix><i>" have these labels and images of these sizes.
@@ -116,10 +116,10 @@ TEST_CASE("shuffled shards need the buffer that plan names, those in name order 
     ShardingOptions sharding;
     sharding.shards = 6;
     sharding.no_shuffle = !shuffled;
-    Context ctx;
+    Context context;
     StringSink sink;
     const PlanSummary planned =
-        write_plan(scan_source(dir.path("src"), sharding, {}, {}, ctx), sharding, {}, sink, ctx);
+        write_plan(scan_source(dir.path("src"), sharding, {}, {}, context), sharding, {}, sink, context);
     convert_tree(dir.path("src"), target, 6, shuffled);
     const StatResult result = stat_folder(target).result;
     CHECK(result.mixed == shuffled);
@@ -188,8 +188,8 @@ TEST_CASE("a stop ends it") {
   folder.write("a.tar", good_samples(3));
   std::stop_source stop;
   stop.request_stop();
-  Context ctx(stop.get_token());
-  CHECK_THROWS_AS(shardkit::dataset::stat({.shards = {folder.path()}, .threads = {}}, ctx), Error);
+  Context context(stop.get_token());
+  CHECK_THROWS_AS(shardkit::dataset::stat({.shards = {folder.path()}, .threads = {}}, context), Error);
 }
 
 TEST_CASE("sets of a split have the class names of their manifests, and one that lacks a shard is a warning") {
@@ -200,12 +200,12 @@ TEST_CASE("sets of a split have the class names of their manifests, and one that
     sets.push_back(dir.path(name));
     convert_tree(dir.path("src"), sets.back(), 2);
   }
-  Context ctx;
-  const StatResult both = shardkit::dataset::stat({.shards = sets, .threads = {}}, ctx);
+  Context context;
+  const StatResult both = shardkit::dataset::stat({.shards = sets, .threads = {}}, context);
   REQUIRE(both.classes.size() == 1);
   CHECK(both.classes[0].name == "class_0");
   CHECK(both.classes[0].samples == 12);
-  CHECK(ctx.warnings().empty());
+  CHECK(context.warnings().empty());
   std::filesystem::remove(sets[0] + "/shard-000001.tar");
   const Stat part = stat_folder(sets[0]);
   REQUIRE(part.warnings.size() == 1);

@@ -30,10 +30,10 @@ struct Fixture {
   UploadResult upload() { return upload(source); }
   UploadResult upload(FakeSource& from, const std::string& manifest = "manifest.json") {
     const auto store = server.store("set");
-    Context ctx;
+    Context context;
     staging::StageRequest wanted;
     wanted.manifest_name = manifest;
-    return upload_to(*store, from, wanted, options, ctx);
+    return upload_to(*store, from, wanted, options, context);
   }
 
   UploadResult clean(double older_than_seconds) {
@@ -113,8 +113,8 @@ TEST_CASE("an upload without its manifest is unfinished, and the same command co
   CHECK_FALSE(set.uploaded().contains("manifest.json"));
   const auto store = set.server.store("set");
   StageOptions stage = into(set.shards.dir.path("staged"));
-  Context ctx;
-  const Failure unfinished = failure_of([&] { stage_on(*io::posix_file_system(), *store, {}, stage, ctx); });
+  Context context;
+  const Failure unfinished = failure_of([&] { stage_on(*io::posix_file_system(), *store, {}, stage, context); });
   CHECK(unfinished == ErrorCode::conflict);
   CHECK(unfinished.says("the upload into"));
   set.server.set_fault({});

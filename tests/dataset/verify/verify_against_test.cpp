@@ -38,16 +38,16 @@ struct Source {
     return dir.path(name);
   }
   void convert() const {
-    Context ctx;
-    shardkit::dataset::convert(options, ctx);
+    Context context;
+    shardkit::dataset::convert(options, context);
   }
   VerifyResult verify(const std::vector<std::string>& folders = {"out"}) const {
     VerifyOptions checking;
     for (const std::string& folder : folders) checking.shards.push_back(dir.path(folder));
     checking.against = options.source;
     checking.images = options.sharding.images;
-    Context ctx;
-    return shardkit::dataset::verify(checking, ctx);
+    Context context;
+    return shardkit::dataset::verify(checking, context);
   }
 };
 
@@ -181,8 +181,8 @@ TEST_CASE("what a convert did to the samples is still known after a reshard") {
   options.inputs = {source.options.target};
   options.target = source.dir.path("mixed");
   options.shuffle = 3;
-  Context ctx;
-  reshard(options, ctx);
+  Context context;
+  reshard(options, context);
   const VerifyResult result = source.verify({"mixed"});
   CHECK(result.errors == 0);
   CHECK(checked(result, "resized"));
@@ -207,8 +207,8 @@ TEST_CASE("a list without a source to compare with is refused") {
   VerifyOptions options;
   options.shards = {source.options.target};
   options.images.list = source.table("l.csv", "path\n");
-  Context ctx;
-  CHECK_THROWS_WITH_AS(verify(options, ctx), doctest::Contains("--against"), Error);
+  Context context;
+  CHECK_THROWS_WITH_AS(verify(options, context), doctest::Contains("--against"), Error);
 }
 
 TEST_CASE("samples are found by their paths in the index, whatever keys they got") {
@@ -218,8 +218,8 @@ TEST_CASE("samples are found by their paths in the index, whatever keys they got
   ReshardOptions copying;
   copying.inputs = {source.dir.path("out")};
   copying.target = source.dir.path("copy");
-  Context ctx;
-  reshard(copying, ctx);
+  Context context;
+  reshard(copying, context);
   CHECK(codes(source.verify({"copy"})).empty());
   std::string changed = make_jpeg();
   changed[20] ^= 1;

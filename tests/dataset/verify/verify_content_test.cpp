@@ -36,8 +36,8 @@ struct Converted {
     options.source = tree.root;
     options.target = dir.path("out");
     options.sharding.samples = 8;
-    Context ctx;
-    convert(options, ctx);
+    Context context;
+    convert(options, context);
   }
   VerifyResult against() const {
     return verify_path(dir.path("out"), {.shards = {}, .against = tree.root, .threads = {}});
@@ -187,8 +187,8 @@ TEST_CASE("label_gap: also of a set with a manifest, but not for classes that it
   options.source = folder.path("src");
   options.target = folder.path("out");
   options.sharding.class_map = folder.path("map.json");
-  Context ctx;
-  convert(options, ctx);
+  Context context;
+  convert(options, context);
   const auto result = verify_path(folder.path("out"));
   CHECK(codes(result) == Codes{"label_gap"});
   CHECK(result.problems[0].text.find("3 of the labels 0 to 5 have none, the first is 1") != std::string::npos);
@@ -242,8 +242,8 @@ TEST_CASE("foreign_index: an index of DALI that is not of the shard next to it")
   IndexOptions options;
   options.shards = {folder.path()};
   options.readers["dali"] = true;
-  Context ctx;
-  index(options, ctx);
+  Context context;
+  index(options, context);
   CHECK(codes(verify_path(folder.path())) == Codes{});
   const std::string good = read_file(folder.path("a.idx"));
   const std::string of_another = read_file(folder.path("b.idx"));
@@ -268,13 +268,13 @@ TEST_CASE("foreign_index: an index whose bytes changed, until it is written agai
   IndexOptions options;
   options.shards = {folder.path()};
   options.readers["energon"] = true;
-  Context ctx;
-  index(options, ctx);
+  Context context;
+  index(options, context);
   std::string offsets = read_file(folder.path("a.tar.idx"));
   offsets[9] = static_cast<char>(offsets[9] ^ 1);
   write_file(folder.path("a.tar.idx"), offsets);
   CHECK(codes(verify_path(folder.path())) == Codes{"foreign_index"});
-  index(options, ctx);
+  index(options, context);
   CHECK(codes(verify_path(folder.path())) == Codes{});
 }
 
@@ -285,15 +285,15 @@ TEST_CASE("listed_file: a file that index --extra listed, changed or missing") {
   IndexOptions options;
   options.shards = {folder.path()};
   options.extras = {"classes.txt"};
-  Context ctx;
-  index(options, ctx);
+  Context context;
+  index(options, context);
   CHECK(codes(verify_path(folder.path())) == Codes{});
   write_file(folder.path("classes.txt"), "dog\ncat\n");
   CHECK(problem(verify_path(folder.path()), "listed_file").text.find("does not have the bytes") != std::string::npos);
   fs::remove(folder.path("classes.txt"));
   CHECK(problem(verify_path(folder.path()), "listed_file").text.find("is missing") != std::string::npos);
   write_file(folder.path("classes.txt"), "dog\ncat\n");
-  index(options, ctx);
+  index(options, context);
   CHECK(codes(verify_path(folder.path())) == Codes{});
 }
 

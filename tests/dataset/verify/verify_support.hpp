@@ -16,9 +16,9 @@
 namespace shardkit::test {
 
 inline dataset::VerifyResult verify_path(const std::string& path, dataset::VerifyOptions options = {}) {
-  Context ctx;
+  Context context;
   options.shards = {path};
-  return dataset::verify(options, ctx);
+  return dataset::verify(options, context);
 }
 
 /// Verifies one archive in a folder of its own.
@@ -44,8 +44,8 @@ inline const dataset::Problem& problem(const dataset::VerifyResult& result, std:
 }
 
 inline void index_folder(const ShardFolder& folder) {
-  Context ctx;
-  shardkit::dataset::index({.shards = {folder.path()}, .threads = std::nullopt}, ctx);
+  Context context;
+  shardkit::dataset::index({.shards = {folder.path()}, .threads = std::nullopt}, context);
 }
 
 /// A good archive of samples "<prefix>0" up, labeled by their number.

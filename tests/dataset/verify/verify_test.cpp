@@ -113,8 +113,8 @@ TEST_CASE("shards of one name in two folders are distinguished by their paths") 
   ShardFolder b;
   a.write("s.tar", good_samples(2));
   b.write("s.tar", good_samples(2));
-  Context ctx;
-  const auto result = verify({.shards = {a.path(), b.path()}, .threads = {}}, ctx);
+  Context context;
+  const auto result = verify({.shards = {a.path(), b.path()}, .threads = {}}, context);
   const Problem& found = problem(result, "duplicate_key");
   CHECK(found.where.path == b.path("s.tar"));
   CHECK(found.text.find(a.path("s.tar")) != std::string::npos);
@@ -221,14 +221,14 @@ TEST_CASE("a folder that holds the shards of some ranks is sound, and says so") 
   for (int i = 0; i < 8; ++i) {
     folder.write(fmt::format("src/s-{}.tar", i), good_samples(2, fmt::format("k{}", i)));
   }
-  Context ctx;
-  shardkit::dataset::index({.shards = {folder.path("src")}, .threads = {}}, ctx);
+  Context context;
+  shardkit::dataset::index({.shards = {folder.path("src")}, .threads = {}}, context);
   StageOptions options;
   options.sources = {folder.path("src")};
   options.target = folder.path("node");
   options.rank = "2-3";
   options.world = 8;
-  stage(options, ctx);
+  stage(options, context);
   const auto result = verify_path(folder.path("node"));
   CHECK(codes(result) == Codes{});
   CHECK(result.shards == 2);
@@ -238,7 +238,7 @@ TEST_CASE("a folder that holds the shards of some ranks is sound, and says so") 
   const auto missing = verify_path(folder.path("node"));
   CHECK(codes(missing) == Codes{"missing_shard"});
   CHECK(missing.problems[0].where.path == "s-3.tar");
-  const catalog::ShardSet set = catalog::resolve_shards({folder.path("node")}, ctx);
+  const catalog::ShardSet set = catalog::resolve_shards({folder.path("node")}, context);
   CHECK(what_is_missing(set, catalog::manifests_by_folder(set)).value_or("").find("'s-3.tar'") != std::string::npos);
   fs::remove(folder.path("node/.shardkit/staged.json"));
   const auto unfinished = verify_path(folder.path("node"));
@@ -252,15 +252,15 @@ TEST_CASE("each set below a root that was staged by rank is sound by itself, and
     for (int i = 0; i < 4; ++i)
       folder.write(fmt::format("src/{}/s-{}.tar", set, i), good_samples(2, fmt::format("{}{}", set, i)));
   }
-  Context ctx;
+  Context context;
   for (const char* set : {"src/train", "src/val"})
-    shardkit::dataset::index({.shards = {folder.path(set)}, .threads = {}}, ctx);
+    shardkit::dataset::index({.shards = {folder.path(set)}, .threads = {}}, context);
   StageOptions options;
   options.sources = {folder.path("src")};
   options.target = folder.path("node");
   options.rank = "1";
   options.world = 4;
-  stage(options, ctx);
+  stage(options, context);
   for (const char* set : {"node/train", "node/val"}) {
     const auto result = verify_path(folder.path(set));
     CHECK(codes(result) == Codes{});
@@ -365,8 +365,8 @@ TEST_CASE("a stopped verify throws and gives no result") {
   folder.write("a.tar", good_samples(1));
   std::stop_source stop;
   stop.request_stop();
-  Context ctx(stop.get_token());
-  CHECK_THROWS_AS(verify({.shards = {folder.path()}, .threads = {}}, ctx), Error);
+  Context context(stop.get_token());
+  CHECK_THROWS_AS(verify({.shards = {folder.path()}, .threads = {}}, context), Error);
 }
 
 TEST_CASE("a broken link among the shards is a finding, a folder is not a shard, and the others are checked") {
