@@ -166,12 +166,17 @@ TEST_CASE("a --json file that cannot be written makes a success a failure") {
 
 TEST_CASE("each group of fields is a definition, in the file of its verb or in the one of all") {
   const Json own = Json::parse(schemas().at("fake-work.json"));
-  const Json shared = Json::parse(schemas().at("shardkit-objects.json"));
-  const Json& result = own["properties"]["result"]["properties"];
+  const Json shared = Json::parse(schemas().at("shardkit-objects.json"))["$defs"];
   CHECK(own["$ref"] == "shardkit-objects.json#/$defs/envelope");
-  CHECK(shared["$defs"]["envelope"]["properties"].contains("host"));
-  CHECK(own["$defs"].contains("problems") != shared["$defs"].contains("problems"));
-  CHECK(result["latency_seconds"].contains("$ref"));
+  CHECK(shared["envelope"]["properties"].contains("host"));
+  CHECK(own["properties"]["result"]["properties"]["problems"]["items"]["$ref"] ==
+        "shardkit-objects.json#/$defs/problems");
+  CHECK(shared["problems"]["properties"].contains("code"));
+  shardkit::cli::App alone = fake_app(succeed);
+  alone.commands.erase(alone.commands.begin() + 1, alone.commands.end());
+  const Json only = Json::parse(shardkit::cli::schemas({alone}).front().second);
+  CHECK(only["properties"]["result"]["properties"]["latency_seconds"]["$ref"] == "#/$defs/latency_seconds");
+  CHECK(only["$defs"]["problems"]["properties"].contains("code"));
 }
 
 TEST_CASE("the schema check itself finds faults") {
