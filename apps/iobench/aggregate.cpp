@@ -37,7 +37,7 @@ std::string body_of(const bench::AggregateResult& result) {
 
 cli::Answer answer_aggregate(const bench::AggregateResult& result) {
   cli::Answer answer{.headline = result.text};
-  answer.tone = result.has_findings() ? cli::Tone::bad : cli::Tone::good;
+  answer.tone = result.has_findings() ? Tone::bad : Tone::good;
   if (result.ceiling) answer.remarks.push_back(result.ceiling->text);
   answer.body = body_of(result);
   for (std::size_t i = 0; i < std::min<std::size_t>(result.left_out.size(), 5); ++i) {

@@ -17,17 +17,17 @@ namespace {
 
 std::string value_or_none(const std::string& value) { return value.empty() ? "-" : cli::printable(value); }
 
-cli::Tone tone_of(const bench::CompareResult& result) {
+Tone tone_of(const bench::CompareResult& result) {
   const auto gate_is = [&](bench::GateVerdict verdict) {
     return std::ranges::find(result.gate, verdict, &bench::GateRow::verdict) != result.gate.end();
   };
   using enum stats::ChangeVerdict;
   if (result.verdict == regressed || result.verdict == incomparable || gate_is(bench::GateVerdict::missed) ||
       gate_is(bench::GateVerdict::absent)) {
-    return cli::Tone::bad;
+    return Tone::bad;
   }
-  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive)) return cli::Tone::unclear;
-  return cli::Tone::good;
+  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive)) return Tone::unclear;
+  return Tone::good;
 }
 
 void print_differences(const std::vector<bench::Difference>& differences, std::string& out) {

@@ -13,6 +13,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "core/tone.hpp"
 
 /// A verb as seen by both programs: its texts, and a function over plain described structs behind one interface.
 namespace shardkit::cli {
@@ -40,9 +41,6 @@ struct CommandText {
   bool doubts = false;                      ///< its answer is shown also if it has a result and an error
   bool live = false;  ///< writes lines there while it works, instead of progress; its report follows them
 };
-
-/// The color of a headline.
-enum class Tone { neutral, good, unclear, bad };
 
 /// The size of a terminal that a report fits.
 inline constexpr std::size_t kReportColumns = 80;

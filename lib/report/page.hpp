@@ -8,6 +8,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/tone.hpp"
+
 /// A report for people: one page from the JSON envelope of a result, as HTML that needs no network and no script, or as
 /// Markdown for tickets. Pure functions; all texts are escaped here.
 namespace shardkit::report {
@@ -32,9 +34,6 @@ struct Section {
   std::string code = {};             ///< shown as it is, to be copied
   Table table = {};
 };
-
-/// How the first line is colored.
-enum class Tone { neutral, good, unclear, bad };
 
 struct Page {
   std::string kind;      ///< "iobench run"

@@ -93,8 +93,7 @@ class PipelineBench {
     if (options.trace)
       io::AtomicFile(*files_, io::published_path(*options.trace));  // that it can be written, before measuring
     setup_.loader.readers = readers_of(*source_, options);
-    check_on_disk(input.files, options.cache == CacheRequest::cold, false, context,
-                  asking_seconds(options.budget, kShareForAsking));
+    check_on_disk(input.files, use_of_disk(options.cache), context, asking_seconds(options.budget, kShareForAsking));
   }
 
   PipelineResult measure() {
@@ -278,7 +277,7 @@ PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& inpu
 }  // namespace
 
 PipelineResult pipeline(const PipelineOptions& options, Context& context) {
-  set_up(options);                       // wrong options are reported before the search for devices
+  check_options(options);                // wrong options are reported before the search for devices
   const OpenGpus gpus(use_of(options));  // and so is a GPU that is missing
   PipelineResult result =
       pipeline(options, find_input(options.paths, context, options.access), gpus.machine(), context);

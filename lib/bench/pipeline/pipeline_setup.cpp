@@ -46,12 +46,6 @@ std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
   return numbers;
 }
 
-void check_options(const PipelineOptions& options) {
-  check_ranges(options);
-  check_usage(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
-              "--checkpoint-every and --checkpoint-bytes need each other");
-}
-
 /// Checks the uses of GPUs, and that they are not requested and refused at once.
 void check_gpu_options(const PipelineOptions& options) {
   const auto option = option_for_gpu(options);
@@ -177,10 +171,24 @@ std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
   return values;
 }
 
-PipelineSetup set_up(const PipelineOptions& options) {
-  check_options(options);
+void check_options(const PipelineOptions& options) {
+  check_ranges(options);
+  check_usage(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
+              "--checkpoint-every and --checkpoint-bytes need each other");
   check_gpu_options(options);
   check_ladder(options);
+  parse_prefetches(options.prefetch);
+  const Preset* preset = options.preset ? &find_preset(*options.preset) : nullptr;
+  check_usage(preset == nullptr || preset->jpeg,
+              fmt::format("--preset: samples of '{}' are not images, which this pipeline decodes; `iobench model "
+                          "--list-presets` lists the JPEG presets",
+                          options.preset.value_or("")));
+  check_usage(options.step == StepKind::emulated || (options.step_time ? *options.step_time > 0 : preset != nullptr),
+              "--step spin needs --step-time or --preset");
+}
+
+PipelineSetup set_up(const PipelineOptions& options) {
+  check_options(options);
   PipelineSetup setup;
   setup.prefetches = parse_prefetches(options.prefetch);
   setup.advised = options.advised;
@@ -190,16 +198,10 @@ PipelineSetup set_up(const PipelineOptions& options) {
   setup.step.step_seconds = options.step_time.value_or(0);
   if (options.preset) {
     const Preset& preset = find_preset(*options.preset);
-    check_usage(preset.jpeg,
-                fmt::format("--preset: samples of '{}' are not images, which this pipeline decodes; `iobench "
-                            "model --list-presets` lists the JPEG presets",
-                            preset.name));
     loader.batch = options.batch.value_or(preset.batch);
     setup.step.step_seconds = options.step_time.value_or(preset.step_seconds);
   }
   setup.step.kind = options.step;
-  check_usage(options.step == StepKind::emulated || setup.step.step_seconds > 0,
-              "--step spin needs --step-time or --preset");
   setup.step.checkpoint_every = options.checkpoint_every.value_or(0);
   loader.workers = static_cast<unsigned>(options.workers.value_or(system::usable_threads()));
   loader.decode = options.backend;

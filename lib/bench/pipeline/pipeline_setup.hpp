@@ -29,6 +29,7 @@ struct PipelineSetup {
 };
 
 /// Throws Error{usage} for invalid values.
+void check_options(const PipelineOptions& options);
 PipelineSetup set_up(const PipelineOptions& options);
 
 /// "0,1,2,4" as numbers. Throws Error{usage}.

@@ -220,9 +220,9 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
       engine_of(options),
       {.direct = options.direct, .random = random, .depth = static_cast<unsigned>(depth_of(options))});
   check_counting(options, input);
-  const bool disk_is_measured = options.direct || options.cache == CacheRequest::cold;
+  const DiskUse use = options.direct ? DiskUse::direct : use_of_disk(options.cache);
   const double asking = asking_seconds(options.prepare_seconds, kShareForAsking);
-  const DataOnDisk on_disk = check_on_disk(input.files, disk_is_measured, options.direct, context, asking);
+  const DataOnDisk on_disk = check_on_disk(input.files, use, context, asking);
   std::unique_ptr<RandomOrder> order;
   if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
   check_read_memory(options, random ? std::min(order->largest(), kMostPerRead) : block_of(options));

@@ -139,7 +139,11 @@ class SampleGatherer {
     try {
       const auto given = renames_.find("");
       const std::string extension = given == renames_.end() ? std::string() : given->second;
-      read = read_tar_samples(*source, {options_, tar.path, input, extension}, take_sample, context_);
+      const auto remedy = [this](bool joined) {
+        const std::string command = remedy::with_salvage(command_of(options_));
+        return joined && !options_.mark_duplicates ? remedy::with_mark_duplicates(command) : command;  // of equal keys
+      };
+      read = read_tar_samples(*source, {tar.path, input, extension, options_.salvage, remedy}, take_sample, context_);
     } catch (const Error& error) {
       const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered.found == 0;
       if (!is_no_tar || (!options_.salvage && inputs_.tars.size() == 1)) throw;

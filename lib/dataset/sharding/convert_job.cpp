@@ -236,8 +236,9 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
   if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
   const formats::Manifest manifest = set.manifest_of(set.shards, outcome.skipped);
   const formats::Manifest published = part_ ? manifest : set.whole_manifest(earlier, manifest);
-  write_reader_indexes(files_, set.folder(), published.shards, kinds, !part_, cores_, context_,
-                       published.shards.size() - manifest.shards.size());
+  write_reader_indexes(
+      {files_, set.folder(), published.shards, kinds, cores_, !part_, published.shards.size() - manifest.shards.size()},
+      context_);
   const std::string path = publish(set, published);
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});
@@ -257,7 +258,7 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
 void ConvertJob::write_indexes(const OutputSet& set, const formats::Manifest& manifest) {
   // What was discarded may be in the indexes of the whole set.
   const IndexKinds kinds = set.has_discarded() ? kinds_of_set(files_, kinds_, set.folder(), manifest) : kinds_;
-  if (!kinds.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds, true, cores_, context_);
+  write_reader_indexes({files_, set.folder(), manifest.shards, kinds, cores_}, context_);
 }
 
 std::string ConvertJob::publish(const OutputSet& set, const formats::Manifest& manifest) {

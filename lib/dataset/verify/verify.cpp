@@ -203,7 +203,7 @@ class Verification {
     if (source_) contents.push_back(source_->comparer(report.log, expected_[shard].index_path));
     SampleFacts facts = facts_;
     if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
-    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], reads_all(), facts, contents, report, context_);
+    verify_shard({*set_.inputs, set_.shards[shard], expected_[shard], facts, reads_all(), contents}, report, context_);
     set_checker_.add(report);
     was_read_[shard] = 1;
     ++context_.progress().items;
