@@ -5,7 +5,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import tarfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
@@ -14,17 +13,6 @@ from tars import write_tar  # noqa: E402
 
 
 class Ls(FolderTest):
-    def test_a_line_for_each_member_as_tar_lists_them(self):
-        shards = self.folder / "shards"
-        self.assertEqual(run("shardctl", "convert", self.make_tree(), shards, "--samples", 40).returncode, 0)
-        finished = run("shardctl", "ls", shards)
-        self.assertEqual(finished.returncode, 0, finished.stderr)
-        expected = []
-        for shard in sorted(shards.glob("*.tar")):
-            with tarfile.open(shard) as tar:
-                expected += [f"{shard.name}\t{name}" for name in tar.getnames()]
-        self.assertEqual(finished.stdout.splitlines(), expected)
-
     def test_long_lines_say_where_the_content_is(self):
         shard = self.folder / "s.tar"
         write_tar(shard, [("d/a.JPG", b"image"), ("d/a.cls", b"7"), ("README", b"r")])
