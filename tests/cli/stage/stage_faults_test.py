@@ -23,13 +23,13 @@ class Kills(StageTest):
         random.seed(3)
         block = os.urandom(1 << 20)
         for i in range(2):
-            (source / f"big_{i}.bin").write_bytes(block * 150)
+            (source / f"big_{i}.bin").write_bytes(block * 60)
         expected = tree(source)
         target = self.folder / "out"
-        for attempt in range(6):
+        for attempt in range(5):
             command = ("shardctl", "stage", source, target, "--manifest", "none", "--quiet")
             if attempt == 0:
-                process = start(*command, "--bwlimit", "60MB")
+                process = start(*command, "--bwlimit", "30MB")
                 wait_until(lambda: list(target.glob(".shardkit/staging/*.parts")), process)  # something is durable
             else:
                 process = start(*command)
