@@ -70,7 +70,7 @@ class Failures(FolderTest):
 class LittleMemory(FolderTest):
     """Whatever allocation fails, in whichever thread: the exit code is 5, and one line says why."""
 
-    LIMITS = (90 << 20, 120 << 20, 160 << 20, 220 << 20, 320 << 20, 450 << 20)
+    LIMITS = (90 << 20, 140 << 20, 220 << 20, 450 << 20)
 
     def commands(self):
         run("shardctl", "synth", self.folder / "photos", "--classes", 2, "--per-class", 20, check=True)

@@ -99,12 +99,6 @@ class Targets(StageTest):
         return self.mounted(f"mount -t tmpfs none /proc && mkdir /proc/self && "
                             f"printf '{lines}' > /proc/self/mountinfo && {{stage}} {options} --lease 0 --json -")
 
-    def test_a_limit_below_what_is_in_place_is_exit_5(self):
-        self.assertEqual(self.stage(self.source, self.out, "--manifest", "none").returncode, 0)
-        finished = self.stage(self.source, self.out, "--manifest", "none", "--limit", "1MB")
-        self.assertEqual(finished.returncode, 5, finished.stderr)
-        self.assertIn("--limit allows 1MB", finished.stderr)
-
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
     def test_an_index_that_this_user_may_not_read_is_left_out(self):
         shards = self.make_shards(per_class=20)
