@@ -32,11 +32,11 @@ cli::Command index_command() {
        .description =
            "Reads each shard once and writes .shardkit/<shard>.index with key, label, offset, size and checksum of "
            "every sample, then manifest.json. After that, verify checks every byte and stage verifies its copies. "
-           "Never changes files written by convert.\n\nWith --dali, --wids or --energon, also writes the indexes of "
+           "Never changes files written by convert.\n\nWith --index, also writes the indexes of "
            "these readers next to the shards, including shards written by convert. If a manifest matches the shards, "
-           "they are not read again, except for --wids, which needs the MD5 of each shard.",
+           "they are not read again, except for wids, which needs the MD5 of each shard.",
        .examples = {{"shardctl index laion/shards", "all *.tar files of a folder"},
-                    {"shardctl index shards/train --dali --wids --energon", "also indexes for all other readers"}}},
+                    {"shardctl index shards/train --index dali,wids,energon", "also indexes for all other readers"}}},
       dataset::index, answer_index);
 }
 

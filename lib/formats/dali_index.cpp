@@ -53,7 +53,7 @@ class DaliLines final : public ShardIndexLines {
     if (std::ranges::none_of(sample.members, unreadable)) return;
     throw Error(ErrorCode::unsupported, At{shard_, sample.offset},
                 "shard '{}', at byte {}: DALI cannot read an index with '{}', because white space ends a name; {} "
-                "writes the shard with other names. Or leave out --dali",
+                "writes the shard with other names. Or write no index for DALI",
                 shard_, sample.offset, sample.members.front().name, remedy::in_text(remedy::reshard({shard_})));
   }
 
@@ -95,7 +95,6 @@ std::string dali_index_name(std::string_view shard) {
 
 IndexKind dali_index_kind() {
   return {.name = "dali",
-          .help = "also write <shard>.idx for NVIDIA DALI's webdataset reader",
           .shard_file = dali_index_name,
           .shard_writer = [](ByteSink& sink, const std::string& shard) -> std::unique_ptr<ShardIndexLines> {
             return std::make_unique<DaliLines>(sink, shard);

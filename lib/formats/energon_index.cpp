@@ -120,7 +120,6 @@ std::vector<ShardCount> read_info(const std::string& text, const std::string& pa
 
 IndexKind energon_index_kind() {
   return {.name = "energon",
-          .help = "also write <shard>.tar.idx and .nv-meta/ for Megatron-Energon",
           .shard_file = [](std::string_view shard) { return fmt::format("{}.idx", shard); },
           .shard_writer = [](ByteSink& sink, const std::string&) -> std::unique_ptr<ShardIndexLines> {
             return std::make_unique<EnergonOffsets>(sink);

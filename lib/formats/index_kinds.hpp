@@ -65,8 +65,7 @@ struct ShardCount {
 };
 
 struct IndexKind {
-  std::string_view name;       ///< in --index, and the option of `shardctl index`
-  std::string_view help = {};  ///< of that option
+  std::string_view name;  ///< in --index
   /// The file next to each shard, relative to the shard's folder; null: none.
   std::string (*shard_file)(std::string_view shard) = nullptr;
   /// Writes that file to `sink`; `shard` is the path of the tar, for messages. Both outlive the result.

@@ -168,7 +168,6 @@ std::string_view wids_trouble(const TarEntry& entry) {
 
 IndexKind wids_index_kind() {
   return {.name = "wids",
-          .help = "also write shardindex.json of wids, WebDataset's indexed reader; computes each shard's MD5",
           .set_files = {kWidsIndexName},
           .write_set = write_wids_set,
           .read_set = read_set,

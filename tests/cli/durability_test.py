@@ -85,7 +85,7 @@ class Published(FolderTest):
                             ".shardkit/shard-000001.tar.index", "manifest.json")
         shutil.rmtree(out / ".shardkit")
         (out / "manifest.json").unlink()
-        self.assert_durable(self.traced("index", out, "--wids", "--dali"), out, ".shardkit/shard-000001.tar.index",
+        self.assert_durable(self.traced("index", out, "--index", "wids,dali"), out, ".shardkit/shard-000001.tar.index",
                             "shardindex.json", "shard-000001.idx", "manifest.json")
 
     def test_stage_in_the_order_journal_names_marker(self):

@@ -305,7 +305,7 @@ class Caching(RemedyTest):
         self.shardctl("verify", self.target)
 
     def test_files_and_bytes_are_those_of_the_set_each_time(self):
-        self.shardctl("index", self.source, "--dali", "--wids")
+        self.shardctl("index", self.source, "--index", "dali,wids")
         first, second = (self.shardctl("stage", self.source, self.target) for _ in range(2))
         self.assertEqual((first["files"], first["bytes"]), (second["files"], second["bytes"]))
         self.assertEqual(second["bytes_fetched"], 0)
@@ -437,20 +437,20 @@ class Indexing(RemedyTest):
 
     def test_a_set_without_its_manifest_is_indexed_after_one_command(self):
         (self.set / "manifest.json").unlink()
-        for options in ((), ("--dali",)):
+        for options in ((), ("--index", "dali")):
             finished = self.call("shardctl", "index", self.set, *options)
         self.assertIn("manifest.json is missing", finished.stderr)
-        self.assertNotIn("--dali", finished.stderr)
+        self.assertNotIn("--index", finished.stderr)
         self.follow(self.advised(finished, 4)[0])
-        self.shardctl("index", self.set, "--dali")
+        self.shardctl("index", self.set, "--index", "dali")
         self.shardctl("verify", self.set)
 
     def test_a_tar_too_many_is_named_and_one_command_gives_up_the_rest(self):
         self.write_tar(self.set / "zz.tar", [("z.jpg", fake_jpeg(b"z")), ("z.cls", b"0")])
-        finished = self.call("shardctl", "index", self.set, "--dali")
+        finished = self.call("shardctl", "index", self.set, "--index", "dali")
         self.assertIn("'zz.tar'", finished.stderr)
         self.follow(self.advised(finished, 4)[0])
-        self.assertEqual(self.shardctl("index", self.set, "--dali")["shards"], 4)
+        self.assertEqual(self.shardctl("index", self.set, "--index", "dali")["shards"], 4)
 
 
 class Merging(RemedyTest):

@@ -84,7 +84,7 @@ class Dali(IndexTest):
         for dialect in FORMATS:
             with self.subTest(dialect):
                 shards, samples = self.write_theirs(dialect)
-                self.shardctl("index", shards, "--dali")
+                self.shardctl("index", shards, "--index", "dali")
                 self.assertEqual(read(shards), samples)
 
     def test_our_index_holds_the_very_words_of_its_own_tool_where_that_is_right(self):
@@ -93,12 +93,12 @@ class Dali(IndexTest):
         for dialect in ("ustar", "gnu"):  # under PAX it computes wrong offsets
             with self.subTest(dialect):
                 write_shard(path, members, dialect)
-                self.shardctl("index", path, "--dali")
+                self.shardctl("index", path, "--index", "dali")
                 self.assertEqual((self.folder / "s.idx").read_text(), theirs(path))
 
     def test_an_index_that_it_could_not_read_is_refused(self):
         write_shard(self.folder / "s.tar", [("a.jpg", b"i"), ("b c.jpg", b"i")], "ustar")
-        self.assert_error(run("shardctl", "index", self.folder / "s.tar", "--dali"), 4, "s.tar", "'b c.jpg'")
+        self.assert_error(run("shardctl", "index", self.folder / "s.tar", "--index", "dali"), 4, "s.tar", "'b c.jpg'")
 
 
 @pipeline_def(batch_size=BATCH, num_threads=1, device_id=None)

@@ -77,7 +77,7 @@ class Energon(IndexTest):
         bare.mkdir()
         for tar in self.shards.glob("*.tar"):
             shutil.copy(tar, bare)
-        self.shardctl("index", bare, "--energon")
+        self.shardctl("index", bare, "--index", "energon")
         self.assert_all_read([read(bare)])
 
     def test_ranks_share_the_samples_without_overlap(self):
@@ -104,7 +104,7 @@ class Energon(IndexTest):
                     for key, path in images[part::3]:
                         members += [(key + ".cls", b"%d" % part), (key + ".jpg", path.read_bytes()), ("LICENSE", b"as is")]
                     write_shard(shards / f"{part:02}.tar", members, dialect)
-                self.shardctl("index", shards, "--energon")
+                self.shardctl("index", shards, "--index", "energon")
                 ours = files(shards)
                 del ours["manifest.json"]
                 self.assertEqual(ours, files(self.prepared(shards)))

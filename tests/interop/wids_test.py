@@ -55,7 +55,7 @@ class Wids(IndexTest):
         for dialect in FORMATS:
             with self.subTest(dialect):
                 shards, samples = self.write_theirs(dialect)
-                self.shardctl("index", shards, "--wids")
+                self.shardctl("index", shards, "--index", "wids")
                 self.assertEqual((shards / "shardindex.json").read_text(), theirs(shards))
                 self.assertEqual(self.read(shards), samples)
 
@@ -65,7 +65,7 @@ class Wids(IndexTest):
         for part in range(2):
             write_shard(shards / f"{part:03}.tar",
                         [("__meta__/info.json", b"{}"), (f"{part}.jpg", b"i"), (f"{part}.cls", b"1")], "ustar")
-        self.shardctl("index", shards, "--wids")
+        self.shardctl("index", shards, "--index", "wids")
         self.assertEqual((shards / "shardindex.json").read_text(), theirs(shards))
         os.environ["WIDS_CACHE"] = str(self.folder / "cache")
         dataset = wids.ShardListDataset(str(shards / "shardindex.json"), transformations=[])

@@ -153,15 +153,6 @@ class ShardIndexer final : public ReaderIndexScan {
   std::optional<std::uint64_t> label_;
 };
 
-/// The requested readers.
-std::vector<std::string> names_of(const std::map<std::string, bool>& readers) {
-  std::vector<std::string> names;
-  for (const auto& [name, wanted] : readers) {
-    if (wanted) names.push_back(name);
-  }
-  return names;
-}
-
 /// A shard that cannot be indexed needs the records that --replace removes: a salvage takes more samples with them.
 void require_whole(const std::string& path, Context& context) {
   const auto files = io::posix_file_system();
@@ -216,7 +207,7 @@ void forget_conversion(const IndexOptions& options, Context& context) {
 class Indexing {
  public:
   Indexing(const IndexOptions& options, const catalog::ShardSet& set, OutputLocation location, Context& context)
-      : kinds_(parse_index_kinds(names_of(options.readers))),
+      : kinds_(parse_index_kinds(options.index)),
         extras_(options.extras),
         threads_(system::thread_count(options.threads)),
         set_(set),
@@ -226,10 +217,9 @@ class Indexing {
   IndexResult run() {
     refuse_incomplete();
     refuse_shared_names(kinds_, names());
-    const std::string why_not =
-        kinds_.empty() && extras_.empty()
-            ? "nothing to index except for other readers (--dali, --wids, --energon), or other files (--extra)"
-            : why_not_described(set_);
+    const std::string why_not = kinds_.empty() && extras_.empty()
+                                    ? "nothing to index except for other readers (--index), or other files (--extra)"
+                                    : why_not_described(set_);
     const bool is_beside = folder_ == set_.folder;
     const bool described = is_beside && why_not.empty();
     if (is_beside && !described) refuse_converted_set(set_, why_not);
@@ -389,9 +379,7 @@ IndexResult index(const IndexOptions& options, Context& context) {
 
 void IndexOptions::describe(FieldList& v) {
   v.field(catalog::kShardsOperand, shards);
-  for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
-    v.field({kind.name, kind.help}, readers[std::string(kind.name)]);
-  }
+  v.field(kIndexOption, index);
   v.field({"extra",
            "also list this file of the set, such as classes.txt, in the manifest with its checksum, so that stage and "
            "verify compare its bytes; relative to the folder of the shards; may be repeated",

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,8 +13,7 @@ namespace shardkit::dataset {
 
 struct IndexOptions {
   std::vector<std::string> shards;
-  std::map<std::string, bool> readers =
-      {};  ///< whether to write the indexes of these readers, by name (reader_index_kinds())
+  std::vector<std::string> index = {};   ///< names of readers whose indexes are written, too (reader_index_kinds())
   std::vector<std::string> extras = {};  ///< names of other files of the set, relative to its folder
   std::optional<std::uint64_t> threads = {};
   std::string output = {};  ///< a local folder; empty: the shards' own

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/context.hpp"
+#include "core/fields.hpp"
 #include "formats/index_kinds.hpp"
 #include "formats/manifest.hpp"
 #include "formats/tar_scanner.hpp"
@@ -20,6 +21,12 @@ namespace shardkit::dataset {
 
 /// The kinds to write, in the order of reader_index_kinds().
 using IndexKinds = std::vector<const formats::IndexKind*>;
+
+inline constexpr Field kIndexOption{
+    "index",
+    "also write indexes for other readers: dali (<shard>.idx), wids (shardindex.json, computes each shard's MD5), "
+    "energon (<shard>.tar.idx, .nv-meta/)",
+    "dali,wids,energon"};
 
 /// The kinds of these names. Throws Error{usage} for an unknown name.
 IndexKinds parse_index_kinds(const std::vector<std::string>& names);

@@ -62,10 +62,10 @@ class Sets(SetTest):
     def test_split_reshard_and_index(self):
         self.result("convert", self.src, "s3://sets/split", "--samples", "20", "--split", "train=0.8", "--split", "val=0.2")
         self.result("reshard", "s3://sets/split/train", "s3://sets/again", "--samples", "30")
-        self.result("index", "s3://sets/again", "--wids")
+        self.result("index", "s3://sets/again", "--index", "wids")
         here = self.folder / "again"
         self.result("reshard", "s3://sets/split/train", here, "--samples", "30")
-        self.result("index", here, "--wids")
+        self.result("index", here, "--index", "wids")
         self.assertEqual(self.staged("s3://sets/again"), self.made_here(here))
         self.assertIn("s3://sets/again", self.refusal(4, "reshard", here, "s3://sets/again", "--samples", "7"))
 

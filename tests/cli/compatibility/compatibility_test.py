@@ -109,7 +109,7 @@ class Looking(CompatibilityTest):
 
     def test_indexes_of_other_readers_are_right(self):
         before = tree(self.folder / "set")
-        self.shardctl("index", "set", "--dali", "--wids", "--energon")
+        self.shardctl("index", "set", "--index", "dali,wids,energon")
         self.assertEqual(tree(self.folder / "set"), before)
 
 

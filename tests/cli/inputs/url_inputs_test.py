@@ -55,7 +55,7 @@ class UrlTest(FolderTest):
         self.assertEqual(tree(self.folder / "tree-there"), tree(self.folder / "tree-here"))
         self.assertEqual((self.folder / "again-there/shard-000000.tar").read_bytes(),
                          (self.folder / "again-here/shard-000000.tar").read_bytes())
-        self.ok("shardctl", "index", self.url, "--output", self.folder / "indexes", "--dali", "--wids")
+        self.ok("shardctl", "index", self.url, "--output", self.folder / "indexes", "--index", "dali,wids")
         self.assertTrue((self.folder / "indexes/shardindex.json").exists())
         refused = self.go("shardctl", "index", self.url)
         self.assertEqual(refused.returncode, 2)

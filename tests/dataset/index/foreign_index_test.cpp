@@ -23,8 +23,7 @@ namespace {
 /// Asks for all indexes and returns the codes of the warnings.
 std::vector<std::string> index_for_all(const std::string& folder) {
   Context context;
-  shardkit::dataset::index(
-      {.shards = {folder}, .readers = {{"dali", true}, {"wids", true}, {"energon", true}}, .threads = {}}, context);
+  shardkit::dataset::index({.shards = {folder}, .index = {"dali", "wids", "energon"}, .threads = {}}, context);
   std::vector<std::string> codes;
   for (const Finding& warning : context.warnings()) codes.push_back(warning.code);
   return codes;
@@ -32,7 +31,7 @@ std::vector<std::string> index_for_all(const std::string& folder) {
 
 IndexResult index_for_dali(const ShardFolder& folder) {
   Context context;
-  return shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"dali", true}}, .threads = {}}, context);
+  return shardkit::dataset::index({.shards = {folder.path()}, .index = {"dali"}, .threads = {}}, context);
 }
 
 std::vector<std::uint64_t> offsets(const std::string& bytes) {
@@ -154,8 +153,7 @@ TEST_CASE("a name with a space stops DALI's index alone, with the shard and the 
   CHECK_FALSE(fs::exists(folder.path("s.idx")));
   CHECK_FALSE(fs::exists(folder.path("manifest.json")));
   Context context;
-  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"wids", true}, {"energon", true}}, .threads = {}},
-                           context);
+  shardkit::dataset::index({.shards = {folder.path()}, .index = {"wids", "energon"}, .threads = {}}, context);
   CHECK(offsets(folder.read("s.tar.idx")).size() == 3);
 }
 
@@ -166,7 +164,7 @@ TEST_CASE("errors name the shard where it is, also if the indexes go to another 
   Context context;
   IndexOptions options;
   options.shards = {folder.path()};
-  options.readers = {{"dali", true}};
+  options.index = {"dali"};
   options.output = folder.path("ix");
   CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, context), doctest::Contains(command.c_str()), Error);
 }
@@ -178,7 +176,7 @@ TEST_CASE("shards whose names for DALI collide are refused, both named, before a
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("'train.v1-0.tar' and 'train.v1-1.tar'"), Error);
   CHECK_FALSE(fs::exists(folder.path("manifest.json")));
   Context context;
-  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"energon", true}}, .threads = {}}, context);
+  shardkit::dataset::index({.shards = {folder.path()}, .index = {"energon"}, .threads = {}}, context);
   CHECK(fs::exists(folder.path("train.v1-0.tar.idx")));
 }
 
@@ -187,7 +185,7 @@ TEST_CASE("a shard without samples is refused for readers that refuse it") {
   folder.write("s.tar", TarBuilder().file("README", "r").end());
   CHECK_THROWS_WITH_AS(index_for_dali(folder), doctest::Contains("contains no sample"), Error);
   Context context;
-  shardkit::dataset::index({.shards = {folder.path()}, .readers = {{"wids", true}}, .threads = {}}, context);
+  shardkit::dataset::index({.shards = {folder.path()}, .index = {"wids"}, .threads = {}}, context);
   CHECK(folder.read("shardindex.json").find("\"nsamples\": 0") != std::string::npos);
 }
 

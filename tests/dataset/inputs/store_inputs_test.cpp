@@ -272,12 +272,10 @@ TEST_CASE("index writes for shards at a URL to --output, the same bytes as besid
   const std::string url = "s3://bucket/set/{a,b}.tar";
   const std::string web = shards.server->url("/bucket/set/{a,b}.tar");
   CHECK(failure_of([&] { index({.shards = {web}}, context); }).says("--output DIR"));
-  IndexOptions options{.shards = {url},
-                       .readers = {{"dali", true}, {"wids", true}, {"energon", true}},
-                       .output = out.path(),
-                       .access = shards.access()};
+  IndexOptions options{
+      .shards = {url}, .index = {"dali", "wids", "energon"}, .output = out.path(), .access = shards.access()};
   CHECK(index(options, context).samples == 5);
-  index({.shards = {shards.folder.path()}, .readers = options.readers}, context);
+  index({.shards = {shards.folder.path()}, .index = options.index}, context);
   CHECK(read_file(out.path("manifest.json")) == shards.folder.read("manifest.json"));
   CHECK(read_file(out.path(".shardkit/a.tar.index")) == shards.folder.read(".shardkit/a.tar.index"));
   CHECK(fs::exists(out.path("shardindex.json")));

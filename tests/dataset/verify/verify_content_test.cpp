@@ -241,7 +241,7 @@ TEST_CASE("foreign_index: an index of DALI that is not of the shard next to it")
   folder.write("b.tar", good_samples(4, "m"));
   IndexOptions options;
   options.shards = {folder.path()};
-  options.readers["dali"] = true;
+  options.index = {"dali"};
   Context context;
   index(options, context);
   CHECK(codes(verify_path(folder.path())) == Codes{});
@@ -267,7 +267,7 @@ TEST_CASE("foreign_index: an index whose bytes changed, until it is written agai
   folder.write("a.tar", good_samples(3));
   IndexOptions options;
   options.shards = {folder.path()};
-  options.readers["energon"] = true;
+  options.index = {"energon"};
   Context context;
   index(options, context);
   std::string offsets = read_file(folder.path("a.tar.idx"));
