@@ -54,7 +54,7 @@ std::vector<std::pair<std::string, std::string>> parse_labels(const std::vector<
 class CommandRun {
  public:
   CommandRun(const App& app, const Command& command, const Console& console)
-      : console_(console), command_(command), text_(command.text()), invocation_(command.prepare()) {
+      : app_(app), console_(console), command_(command), text_(command.text()), invocation_(command.prepare()) {
     report_.program = app.name;
     const char* path = app.result_variable == nullptr ? nullptr : std::getenv(app.result_variable);
     if (path != nullptr && *path != '\0') result_path_ = path;
@@ -64,7 +64,7 @@ class CommandRun {
 
   ParseOutcome parse(const std::vector<std::string>& args) {
     try {
-      const ParseOutcome outcome = parse_options(command_, invocation_, common_, args);
+      const ParseOutcome outcome = parse_options(command_, app_.elsewhere, invocation_, common_, args);
       report_.labels = parse_labels(common_.labels);
       return outcome;
     } catch (...) {
@@ -297,6 +297,7 @@ class CommandRun {
     }
   }
 
+  const App& app_;
   const Console& console_;
   const Command& command_;
   const CommandText& text_;
@@ -338,9 +339,12 @@ int unknown_verb(const App& app, const std::string& group, const std::string& wo
   if (word == "-v" && group.empty()) meant = "--version";
   const auto synonym = std::ranges::find(app.synonyms, word, [](const auto& pair) { return pair.first; });
   if (group.empty() && synonym != app.synonyms.end()) meant = synonym->second;
-  const std::string error =
-      fmt::format("{}: error: {}{}: unknown {}{}", app.name, group, printable(word), is_option ? "option" : "verb",
-                  meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
+  const std::string_view instead = replacement(app.elsewhere, group.substr(0, group.size() - !group.empty()), word);
+  const std::string why = !instead.empty()
+                              ? fmt::format("this verb was removed; {}", instead)
+                              : fmt::format("unknown {}{}", is_option ? "option" : "verb",
+                                            meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
+  const std::string error = fmt::format("{}: error: {}{}: {}", app.name, group, printable(word), why);
   console.err << fmt::format("{}\nrun '{} {}--help' for the list of verbs; options go after the verb\n", error,
                              app.name, group);
   write_termination_message(console.termination_log, error, "");

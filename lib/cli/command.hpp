@@ -41,6 +41,12 @@ struct CommandText {
   bool live = false;  ///< writes lines there while it works, instead of progress; its report follows them
 };
 
+/// A verb or an option that was removed, and what to use now.
+struct Elsewhere {
+  std::string_view name;     ///< "cache renew"; "convert --keep-cached"; "--html": that of any verb
+  std::string_view instead;  ///< "read the shards once after the command"
+};
+
 /// The color of a headline.
 enum class Tone { neutral, good, unclear, bad };
 

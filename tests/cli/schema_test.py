@@ -110,8 +110,6 @@ class Shardctl(EnvelopeTest):
             self.expect("cache warm", 0, folder)
             self.expect("cache check", 0, folder)
             self.expect("cache gc", 5, folder, "--limit", "0")
-            self.expect("cache renew", 0, folder, "--lease-id", "job")
-            self.expect("cache renew", 4, folder, "--lease-id", "another")
             self.expect("cache hold", 2, folder)
             self.expect("cache rm", 1, f"{folder}/staged")
             self.expect("cache release", 0, folder, "--lease-id", "job")
