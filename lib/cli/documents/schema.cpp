@@ -125,7 +125,7 @@ std::string envelope_schema(const App& app, const Command& command) {
   Definitions definitions;
   Json properties;
   properties["schema"] = {{"const", name}};
-  properties["schema_version"] = {{"const", kSchemaVersion}};
+  properties["schema_version"] = {{"const", doc.text.schema_version}};
   properties["tool"] = object_of({{"name", {{"const", app.name}}}, {"version", text()}, {"commit", text()}});
   properties["started_at"] = {{"type", "string"}, {"format", "date-time"}};
   properties["elapsed_seconds"] = {{"type", "number"}, {"minimum", 0}};
