@@ -55,6 +55,7 @@ constexpr std::string_view kRead = R"({"schema":"shardkit/read","result":{"bytes
 TEST_CASE("the worked example of docs/explain/model.md: what 8 GPUs require") {
   Context context;
   ModelOptions options = worked_example();
+  options.crop = 224;
   options.dataset_bytes = 133'120'000'000;
   const ModelResult result = model(options, context);
   REQUIRE(result.required);
