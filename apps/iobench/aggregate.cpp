@@ -65,11 +65,10 @@ cli::Command aggregate_command() {
            "version, job or data than most are left out and listed.\n\nExit code 3 if a node is slow or misses the "
            "--gate; the commands at the end take these nodes out of service.",
        .examples = {{"iobench aggregate results/ --group-by rack", "which nodes are slow in their rack?"},
-                    {"iobench aggregate results/ --gate samples/ci/gate.json --html fleet.html",
-                     "accept a fleet, with a page"},
+                    {"iobench aggregate results/ --gate samples/ci/gate.json --json fleet.json",
+                     "accept a fleet; `iobench report fleet.json -o fleet.html` makes a page"},
                     {"iobench aggregate results/ --alone node1-alone.json", "does the storage limit all together?"}},
-       .prometheus = true,
-       .html = true},
+       .prometheus = true},
       bench::aggregate, answer_aggregate);
 }
 

@@ -59,6 +59,7 @@ class CommandRun {
     const char* path = app.result_variable == nullptr ? nullptr : std::getenv(app.result_variable);
     if (path != nullptr && *path != '\0') result_path_ = path;
     report_.verb = text_.name;
+    report_.schema_version = text_.schema_version;
     report_.started_at = std::chrono::system_clock::now();
   }
 
@@ -189,7 +190,7 @@ class CommandRun {
   void require_reports() {
     try {
       require_outputs();
-      for (const auto& path : {common_.json, common_.prometheus, common_.junit, common_.markdown, common_.html}) {
+      for (const auto& path : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
         if (path && !may_replace(*path, title())) outputs_clash_ = true;
       }
     } catch (const Error&) {  // the command line is the error to report
@@ -252,7 +253,6 @@ class CommandRun {
     write_file(common_.prometheus, prometheus_text);
     write_file(common_.junit, [&](const Report& report) { return junit_xml(report, invocation_.ci_report()); });
     write_file(common_.markdown, [&](const Report& report) { return ci_markdown(report, invocation_.ci_report()); });
-    write_file(common_.html, html_page);
     if (wants_json_file()) write_file(common_.json, envelope_json);
     write_file(result_path_, envelope_json);
     const std::string text = standard_output(worked);

@@ -32,7 +32,7 @@ struct CommandText {
   std::vector<std::string_view> main = {};  ///< names of the options that -h shows; empty: all
   bool resumable = false;                   ///< after an interruption, the same command continues
   bool prometheus = false;                  ///< takes --prometheus FILE
-  bool html = false;                        ///< takes --html FILE
+  int schema_version = 1;                   ///< of its result; readers of old results are in bench/results
   bool labels = false;                      ///< takes --label KEY=VALUE
   bool soft_fail = false;                   ///< accepts --soft-fail, which turns failures into exit code 0
   bool streams = false;                     ///< writes to Context::output() while it works; has no final report
@@ -170,7 +170,6 @@ struct CommonOptions {
   std::optional<std::string> prometheus = {};
   std::optional<std::string> junit = {};
   std::optional<std::string> markdown = {};
-  std::optional<std::string> html = {};
   std::vector<std::string> labels = {};  ///< "KEY=VALUE"
   LogFormat log = LogFormat::text;
   bool quiet = false;

@@ -167,8 +167,7 @@ class Iobench(EnvelopeTest):
             self.expect("decode", 2, shards, "--crop", "1000000")
             augmented = self.expect("decode", 0, shards, "--min-time", "0.05s", "--augment", "imagenet", "--scaling")
             self.assertGreater(augmented["result"]["augment"]["samples_per_second"], 0)
-            piped = self.expect("pipeline", 0, shards, "--batch", "2", "--step-time", "1ms", "--trace", f"{folder}/t",
-                                "--checkpoint-every", "1", "--checkpoint-bytes", "1kB", "--checkpoint-dir", folder)
+            piped = self.expect("pipeline", 0, shards, "--batch", "2", "--step-time", "1ms", "--trace", f"{folder}/t")
             self.assertEqual(piped["result"]["samples"], 6)
             self.expect("pipeline", 0, shards, "--backend", "null", "--batch", "2")
             self.expect("pipeline", 2, shards, "--batch", "0")

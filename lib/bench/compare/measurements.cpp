@@ -145,6 +145,7 @@ const Json& entry(const Json& object, const std::string& name, const std::string
 void take_stored(const Json& stored, const std::string& path, Measurements& measured) {
   try {
     stored.at("conditions").get_to(measured.conditions);
+    measured.conditions.erase("schema_version");  // of baselines of version 1: results of all versions are compared
     for (const auto& [name, values] : stored.at("values").items()) {
       const bool one_run = !values.empty() && values.front().is_number();
       measured.values[name] = one_run ? stats::Runs{values.get<std::vector<double>>()} : values.get<stats::Runs>();
@@ -319,7 +320,6 @@ Conditions conditions_of(const Json& envelope) {
   Conditions conditions;
   const std::string verb = verb_of(envelope);
   conditions["verb"] = verb;
-  if (const Json* version = member(envelope, "schema_version")) conditions["schema_version"] = text_of(*version);
   const Json& result = envelope.at("result");
   take_stage(verb, true, result, conditions);
   if (verb == kRun) take_stages(result, conditions);
