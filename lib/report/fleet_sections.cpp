@@ -177,6 +177,7 @@ std::optional<Section> fleet_list(const Source& source) {
     const auto share = number_at(row, "slowest_ratio");
     if (!share || bars.size() == kMostBars) continue;
     const bool slow = is_true(row, "straggler") || is_true(row, "gate_missed");
+    if (list_at(row, "rates").empty()) continue;
     bars.push_back(
         {text_at(row, "name").value_or(""),
          fmt::format("{:.0f} % of the median, {}", *share * 100, text_at(row, "slowest_metric").value_or("")),
@@ -193,9 +194,10 @@ std::optional<Section> fleet_list(const Source& source) {
         fmt::format("The {} slowest of {} nodes; the table has all.", bars.size(), rows.size()));
   }
   section.table = table_of(rows, {{"node", "name"},
+                                  {"state", "state"},
                                   {"group", "group"},
-                                  {"slow", "straggler"},
                                   {"misses the gate", "gate_missed"},
+                                  {"runs", "runs", Unit::count},
                                   {"of the median", "slowest_ratio", Unit::factor},
                                   {"in", "slowest_metric"},
                                   {"clock offset", "clock_offset_seconds", Unit::seconds},
