@@ -111,7 +111,7 @@ std::optional<Section> changes(const Source& source) {
   if (metrics.empty()) return std::nullopt;
   section.paragraphs.push_back(
       section.table.rows.empty()
-          ? "None: no metric regressed or improved. A change needs 9 runs on each side."
+          ? "None. A change needs 9 runs on each side, and runs that do not drift."
           : "Runs at which a metric regressed or improved by the rule of iobench compare. A change needs 9 runs on "
             "each side.");
   return section;
@@ -125,11 +125,11 @@ std::optional<Section> metrics_over_time(const Source& source) {
       "A dot is a run. The band is where 95 % of new runs are expected. A dashed line is a change point.");
   section.table.columns = {"metric", "date", "value", "disturbed", "file"};
   for (const Json& metric : metrics) {
-    const Json& bands = list_at(metric, "bands");
-    section.figures.emplace_back(
-        metric_chart(metric),
-        fmt::format("{}, {} now", text_at(metric, "metric").value_or(""),
-                    bands.empty() ? "disturbed" : shown(member(bands.back(), "median"), unit_of(metric))));
+    const std::string changed = text_at(metric, "now.text").value_or("");
+    const Json* now = member(metric, "now.value");
+    section.figures.emplace_back(metric_chart(metric),
+                                 fmt::format("{}, {}", text_at(metric, "metric").value_or(""),
+                                             changed.empty() ? shown(now, unit_of(metric)) + " now" : changed));
     for (const Json& point : list_at(metric, "points")) {
       section.table.rows.push_back(
           {text_at(metric, "metric").value_or(""), format_day(number_at(point, "unix_time_seconds").value_or(0)),
