@@ -370,10 +370,10 @@ bool is_decisive(std::string_view key, const Conditions& base, const Conditions&
 bool is_same(std::string_view key, const std::string& base, const std::string& changed) {
   if (base == changed) return true;
   const ComparedField* const field = field_of(key);
-  if (field == nullptr) return false;
-  const auto a = parse_decimal(base);
+  const double tolerance = field == nullptr ? 0 : field->comparison.tolerance;
+  const auto a = parse_decimal(base);  // 1.0 is 1 after any other program wrote the file
   const auto b = parse_decimal(changed);
-  return a && b && std::abs(*a - *b) <= field->comparison.tolerance * std::max(std::abs(*a), std::abs(*b));
+  return a && b && std::abs(*a - *b) <= tolerance * std::max(std::abs(*a), std::abs(*b));
 }
 
 bool fits(std::string_view key, std::string_view allowed) {
