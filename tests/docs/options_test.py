@@ -12,10 +12,6 @@ REFERENCE = ROOT / "docs/reference"
 MOST_NAMES = 135
 MOST_OPTIONS = 400  # of all verbs together
 SHARED_PAGES = ("README.md", "stores.md")
-# Options that are on their way out.
-LEAVING = set("""--allow-empty --barrier-wait --checkpoint-dir --dali --decode-per-core --egress-cost --energon
-    --expect --job --keep-cached --keep-going --max-size --min-size --normalize --readers --scale --shuffle-buffer
-    --tags --wids""".split())
 OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 
 
@@ -28,7 +24,7 @@ def verb_options():
     """Pairs of page and option, without what many verbs share."""
     shared = {"--threads"}.union(*(options_of(REFERENCE / name) for name in SHARED_PAGES))
     pages = sorted(page for page in REFERENCE.glob("*.md") if page.name not in SHARED_PAGES)
-    return [(page.stem, option) for page in pages for option in sorted(options_of(page) - shared - LEAVING)]
+    return [(page.stem, option) for page in pages for option in sorted(options_of(page) - shared)]
 
 
 def shown_options():
