@@ -19,8 +19,7 @@ from program import PROGRAMS, need  # noqa: E402
 
 need("jsonschema")
 import jsonschema  # noqa: E402
-
-SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "docs/schema"
+from schemas import SCHEMAS, validate  # noqa: E402
 
 
 def run(program, *arguments):
@@ -37,24 +36,27 @@ class Schemas(unittest.TestCase):
             jsonschema.Draft202012Validator.check_schema(json.loads(file.read_text()))
 
 
+    def test_refuse_what_does_not_fit_a_shared_object(self):
+        _, envelope = run("shardctl", "verify", "/absent")
+        for damage in ({"host": {}}, {"tool": {**envelope["tool"], "name": "iobench"}}, {"exit_code": 77}, {"options": {}}):
+            with self.assertRaises(jsonschema.ValidationError):
+                validate({**envelope, **damage}, "shardctl-verify.json")
+
+
 class FilesOfCompare(unittest.TestCase):
     """Gates and baselines, which people write and keep in repositories."""
-
-    def validate(self, content, name):
-        schema = json.loads((SCHEMAS / f"{name}.json").read_text())
-        jsonschema.validate(content, schema, cls=jsonschema.Draft202012Validator)
 
     def test_samples_fit_their_schema(self):
         samples = SCHEMAS.parents[1] / "samples/ci"
         gates = [json.loads(file.read_text()) for file in samples.glob("*.json")]
         self.assertTrue(gates)
         for content in gates:
-            self.validate(content, content["schema"].removeprefix("shardkit/"))
+            validate(content, content["schema"].removeprefix("shardkit/") + ".json")
 
     def test_a_metric_that_there_is_not_does_not_fit(self):
         gate = {"schema": "shardkit/gate", "schema_version": 1, "requirements": [{"metric": "read.speed", "min": 1}]}
         with self.assertRaises(jsonschema.ValidationError):
-            self.validate(gate, "gate")
+            validate(gate, "gate.json")
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -89,8 +91,7 @@ class EnvelopeTest(unittest.TestCase):
     def expect(self, verb, exit_code, *arguments):
         code, envelope = run(self.program, *verb.split(), *arguments)
         self.assertEqual(code, exit_code, envelope["error"])
-        schema = json.loads((SCHEMAS / f"{self.program}-{verb}.json".replace(" ", "-")).read_text())
-        jsonschema.validate(envelope, schema, cls=jsonschema.Draft202012Validator)
+        validate(envelope, f"{self.program}-{verb}.json".replace(" ", "-"))
         return envelope
 
 
@@ -183,8 +184,7 @@ class Iobench(EnvelopeTest):
             self.expect("compare", 0, f"{folder}/run.json", f"{folder}/run.json")
             self.expect("compare", 0, f"{folder}/run.json", "--save-baseline", f"{folder}/fleet.json")
             fleet = json.loads(pathlib.Path(folder, "fleet.json").read_text())
-            jsonschema.validate(fleet, json.loads((SCHEMAS / "baseline.json").read_text()),
-                                cls=jsonschema.Draft202012Validator)
+            validate(fleet, "baseline.json")
             self.expect("compare", 3, f"{folder}/run.json", f"{folder}/run.json", "--strict")
             self.expect("compare", 4, f"{folder}/run.json", f"{folder}/absent.json")
             short = self.expect("run", 3, shards, "--budget", "1s", "--preset", "unet3d-b200", "--gpus", "100000", "--force-verdict")
