@@ -162,7 +162,7 @@ cli::Command run_command() {
                      "your own job, with the result as JSON"}},
        .main = {"preset", "gpus", "batch", "step-time", "threads", "workers", "python", "cache", "budget", "repeat"},
        .prometheus = true,
-       .html = true,
+       .schema_version = 2,
        .labels = true,
        .about_node = true,
        .doubts = true},

@@ -17,9 +17,6 @@ void CommonOptions::describe(FieldList& v, const Command* command) {
     v.field({"markdown", "write findings to FILE as Markdown, for the job summary of a CI", Role::output_file},
             markdown);
   }
-  if (command == nullptr || command->text().html) {
-    v.field({"html", "write the result to FILE as a page for browsers, with plots", Role::output_file}, html);
-  }
   if (command == nullptr || command->text().labels) {
     v.field({"label", "add KEY=VALUE to the host in the result and to all metrics, such as rack=r7", "LIST"}, labels);
   }

@@ -32,13 +32,19 @@ struct CommandText {
   std::vector<std::string_view> main = {};  ///< names of the options that -h shows; empty: all
   bool resumable = false;                   ///< after an interruption, the same command continues
   bool prometheus = false;                  ///< takes --prometheus FILE
-  bool html = false;                        ///< takes --html FILE
+  int schema_version = 1;                   ///< of its result; readers of old results are in bench/results
   bool labels = false;                      ///< takes --label KEY=VALUE
   bool soft_fail = false;                   ///< accepts --soft-fail, which turns failures into exit code 0
   bool streams = false;                     ///< writes to Context::output() while it works; has no final report
   bool about_node = false;                  ///< its answer ends with host, date, version and kernel
   bool doubts = false;                      ///< its answer is shown also if it has a result and an error
   bool live = false;  ///< writes lines there while it works, instead of progress; its report follows them
+};
+
+/// A verb or an option that was removed, and what to use now.
+struct Elsewhere {
+  std::string_view name;     ///< "cache renew"; "convert --keep-cached"; "--html": that of any verb
+  std::string_view instead;  ///< "read the shards once after the command"
 };
 
 /// The color of a headline.
@@ -164,7 +170,6 @@ struct CommonOptions {
   std::optional<std::string> prometheus = {};
   std::optional<std::string> junit = {};
   std::optional<std::string> markdown = {};
-  std::optional<std::string> html = {};
   std::vector<std::string> labels = {};  ///< "KEY=VALUE"
   LogFormat log = LogFormat::text;
   bool quiet = false;

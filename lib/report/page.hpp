@@ -52,9 +52,6 @@ std::string html(const Page& page);
 std::string markdown(const Page& page);
 inline constexpr std::size_t kMarkdownRows = 25;
 
-/// Text for a table cell, or a line, of Markdown.
-std::string markdown_text(std::string_view text);
-
 /// The page of a result of any verb. What the result does not contain is left out. Never throws for what an envelope
 /// contains.
 Page page_of(const nlohmann::json& envelope);

@@ -1,6 +1,8 @@
 """Tars that lie, on every verb that reads shards: a clear end with the place, no half output, memory that stays small."""
 
 import gzip
+import io
+import json
 import os
 import pathlib
 import subprocess
@@ -122,7 +124,7 @@ class BadInput(FolderTest):
             with self.subTest(" ".join(map(str, arguments[:1] + arguments[2:]))):
                 done = self.run_lean(arguments)
                 self.assertIn(done.returncode, (0, 3) if arguments[0] == "verify" else (0,), done.stderr)
-        done = self.run_lean(["reshard", shard, self.folder / "small", "--max-size", "1MiB"])
+        done = self.run_lean(["reshard", shard, self.folder / "small", "--key", "good"])
         self.assertEqual(done.returncode, 0, done.stderr)
         # A sample that is wanted is held whole, and no more than that.
         done = self.run_lean(["reshard", shard, self.folder / "all"], GIB + 256 * MIB)
@@ -135,12 +137,19 @@ class BadInput(FolderTest):
         shard = self.folder / "bad.tar"
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         with open(shard, "wb") as tar:
+            tar.write(member("good.bin", b"content"))
             for i in range(memory // (7 * GIB) + 1):
                 tar.write(header(f"huge.{i}", 7 * GIB))
                 tar.seek(7 * GIB, os.SEEK_CUR)
             tar.write(END)
         done = self.run_lean(["reshard", shard, self.folder / "out"])
-        self.assert_error(done, 4, "sample 'huge'", "kept in memory", "--max-size")
+        self.assert_error(done, 4, "sample 'huge'", "kept in memory", "--drop-bad` leaves such samples out")
+        done = self.run_lean(["reshard", shard, self.folder / "out", "--drop-bad", "--json", "-"])
+        self.assertIn(done.returncode, (0, 5), done.stderr)  # 5: a disk without that space
+        if done.returncode == 0:
+            result = json.loads(done.stdout)["result"]
+            self.assertEqual((result["samples"], result["dropped"]), (1, 1))
+            self.assertIn("memory", result["dropped_samples"][0]["reason"])
 
     def test_a_label_or_key_of_any_length_costs_no_memory(self):
         shard = self.folder / "bad.tar"

@@ -137,7 +137,7 @@ class Table(RemedyTest):
             self.assertEqual(self.shardctl("stat", "OUT")["samples"], 60)
             shutil.rmtree(self.folder / "OUT")
 
-    def test_row_drop_large(self):
+    def test_row_drop_bad_leaves_out_what_no_shard_can_contain(self):
         self.write_shards(a=self.samples(1), b=self.samples(2))
         with open(self.folder / self.shards / "a.tar", "ab") as file:  # sparse on disk
             file.truncate(file.tell() - tarfile.RECORDSIZE + 4 * tarfile.BLOCKSIZE)
@@ -148,10 +148,12 @@ class Table(RemedyTest):
         for command in (*self.found(self.shards), *self.advised(self.call("shardctl", "reshard", self.shards, "OUT"), 4)):
             if command.startswith("#"):
                 continue
-            self.assertIn("--max-size", command)
+            self.assertIn("--drop-bad", command)
             self.follow(command)
             self.sound("OUT")
             shutil.rmtree(self.folder / "OUT")
+        dropped = self.shardctl("reshard", self.shards, "OUT", "--drop-bad")["dropped_samples"]
+        self.assertEqual([item["path"] for item in dropped if "large_member" in item["reason"]], ["a.tar/x"])
 
     def test_no_reshard_is_advised_that_would_stop(self):
         sparse = tarfile.TarInfo("z.JPG")

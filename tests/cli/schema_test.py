@@ -110,8 +110,6 @@ class Shardctl(EnvelopeTest):
             self.expect("cache warm", 0, folder)
             self.expect("cache check", 0, folder)
             self.expect("cache gc", 5, folder, "--limit", "0")
-            self.expect("cache renew", 0, folder, "--lease-id", "job")
-            self.expect("cache renew", 4, folder, "--lease-id", "another")
             self.expect("cache hold", 2, folder)
             self.expect("cache rm", 1, f"{folder}/staged")
             self.expect("cache release", 0, folder, "--lease-id", "job")
@@ -169,8 +167,7 @@ class Iobench(EnvelopeTest):
             self.expect("decode", 2, shards, "--crop", "1000000")
             augmented = self.expect("decode", 0, shards, "--min-time", "0.05s", "--augment", "imagenet", "--scaling")
             self.assertGreater(augmented["result"]["augment"]["samples_per_second"], 0)
-            piped = self.expect("pipeline", 0, shards, "--batch", "2", "--step-time", "1ms", "--trace", f"{folder}/t",
-                                "--checkpoint-every", "1", "--checkpoint-bytes", "1kB", "--checkpoint-dir", folder)
+            piped = self.expect("pipeline", 0, shards, "--batch", "2", "--step-time", "1ms", "--trace", f"{folder}/t")
             self.assertEqual(piped["result"]["samples"], 6)
             self.expect("pipeline", 0, shards, "--backend", "null", "--batch", "2")
             self.expect("pipeline", 2, shards, "--batch", "0")

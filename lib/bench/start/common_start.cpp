@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/units.hpp"
 #include "io/file.hpp"
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
@@ -31,7 +32,6 @@ void sleep_until(double unix_time, Context& context) {
 void check_options(const CommonStartOptions& options) {
   check_usage(!options.barrier || options.world, "--barrier needs --world N: how many nodes start together");
   check_usage(options.barrier || !options.world, "--world needs --barrier DIR, a folder that all nodes share");
-  check_usage(options.barrier || options.expect.empty(), "--expect needs --barrier DIR");
   check_usage(!options.barrier || !options.start_at, "--barrier and --start-at exclude each other; give one of them");
 }
 
@@ -62,18 +62,18 @@ double arrive(const std::string& folder, const std::string& node) {
   return now - static_cast<double>(io::mtime_ns(facts)) * 1e-9;
 }
 
-[[noreturn]] void throw_incomplete(const CommonStartOptions& options, const std::vector<std::string>& came) {
-  std::vector<std::string> expected = options.expect;
-  if (expected.empty()) expected = {system::process_environment()("SLURM_JOB_NODELIST").value_or("")};
+[[noreturn]] void throw_incomplete(const CommonStartOptions& options, const std::vector<std::string>& came,
+                                   system::Seconds patience) {
   std::vector<std::string> missing;
-  for (const std::string& node : expand_hosts(fmt::format("{}", fmt::join(expected, ",")))) {
+  for (const std::string& node : expand_hosts(system::process_environment()("SLURM_JOB_NODELIST").value_or(""))) {
     if (std::ranges::find(came, node) == came.end()) missing.push_back(node);
   }
-  throw Error(ErrorCode::conflict, At{*options.barrier},
-              "only {} of {} nodes came to the barrier '{}' within {:.0f} s: {}{}; start the others, or use a smaller "
+  throw Error(ErrorCode::io, At{*options.barrier},
+              "only {} of {} nodes came to the barrier '{}' within {}; missing: {}; start them, or use a smaller "
               "--world, in a new folder",
-              came.size(), *options.world, *options.barrier, options.barrier_wait, fmt::join(came, ", "),
-              missing.empty() ? "" : fmt::format("; missing: {}", fmt::join(missing, ", ")));
+              came.size(), *options.world, *options.barrier, format_duration(patience.count()),
+              missing.empty() ? format_count(*options.world - came.size(), "node")
+                              : fmt::format("{}", fmt::join(missing, ", ")));
 }
 
 /// The time to start that the first node published; empty: not yet.
@@ -83,10 +83,10 @@ std::optional<double> agreed_start(const std::string& file) {
   return parse_decimal(system::trimmed(io::read_text_file(file)).substr(0, 20));
 }
 
-double barrier_start(const CommonStartOptions& options, Context& context) {
+double barrier_start(const CommonStartOptions& options, system::Seconds patience, Context& context) {
   constexpr system::Seconds kPause(0.2);
   const std::string start = io::join_path(*options.barrier, std::string(kStart));
-  const system::Seconds deadline = system::system_clock().monotonic() + system::Seconds(options.barrier_wait);
+  const system::Seconds deadline = system::system_clock().monotonic() + patience;
   while (true) {
     context.throw_if_stopped();
     if (const auto time = agreed_start(start)) return *time;
@@ -99,7 +99,7 @@ double barrier_start(const CommonStartOptions& options, Context& context) {
       file.commit_new();  // that of the first node stays
       continue;
     }
-    if (system::system_clock().monotonic() > deadline) throw_incomplete(options, came);
+    if (system::system_clock().monotonic() > deadline) throw_incomplete(options, came, patience);
     system::system_clock().sleep(kPause, context.stop_token());
   }
 }
@@ -141,7 +141,8 @@ double parse_start(const std::string& text) {
   throw usage_error("--start-at: '{}' is not a time such as 2026-11-26T12:00:00Z or @1764158400", text);
 }
 
-CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context) {
+CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context,
+                           system::Seconds patience) {
   check_options(options);
   CommonStart start{.node = node, .clock_offset = {}};
   double planned = unix_now();
@@ -153,7 +154,7 @@ CommonStart wait_for_start(const CommonStartOptions& options, const std::string&
     if (node.find('/') != std::string::npos) throw usage_error("the node's name '{}' contains a slash", node);
     context.progress().start("waiting for other nodes", *options.world, 0, "nodes");
     start.clock_offset = arrive(*options.barrier, node);
-    planned = barrier_start(options, context);
+    planned = barrier_start(options, patience, context);
   }
   if (options.start_at) {
     planned = parse_start(*options.start_at);
@@ -167,19 +168,14 @@ CommonStart wait_for_start(const CommonStartOptions& options, const std::string&
 
 void CommonStartOptions::describe(FieldList& v) {
   v.topic("Many nodes");
-  v.field({"barrier", "start together: wait in this folder, which all nodes share, until --world nodes are there",
-           "DIR", kMayDiffer, kSharedOutput},
-          barrier);
+  v.field(
+      {"barrier",
+       "start together: wait in this folder, which all nodes share, until --world nodes are there, at most 10 minutes",
+       "DIR", kMayDiffer, kSharedOutput},
+      barrier);
   v.field({"world", Unit::count, "with --barrier: how many nodes start together", kMayDiffer, at_least(1),
            Misnomers{"nodes"}},
           world);
-  v.field({"barrier-wait", Unit::seconds, "with --barrier: give up after this time", kMayDiffer, above(0)},
-          barrier_wait);
-  v.field({"expect",
-           "with --barrier: names of the nodes, such as node[01-16], to report which are missing; default: "
-           "SLURM_JOB_NODELIST",
-           "LIST", kMayDiffer},
-          expect);
   v.field({"start-at", "start together: at this time, 2026-11-26T12:00:00Z or @SECONDS", "TIME", kMayDiffer}, start_at);
 }
 

@@ -18,8 +18,6 @@ namespace shardkit::bench {
 struct CommonStartOptions {
   std::optional<std::string> barrier = {};  ///< shared folder
   std::optional<std::uint64_t> world = {};  ///< nodes
-  double barrier_wait = 600;                ///< seconds
-  std::vector<std::string> expect = {};     ///< names, for the message about those that are missing
   std::optional<std::string> start_at = {};
 
   void describe(FieldList& v);
@@ -44,9 +42,10 @@ double parse_start(const std::string& text);
 
 /// Waits until all nodes are at the barrier, or for the time of day. Each node writes a file named after it into the
 /// folder. The first that sees all of them publishes the time to start, kBarrierDelay later, so that all can read it.
-/// Throws Error{usage} for options that do not fit or a name that was here before, Error{conflict} if the barrier does
-/// not fill: with the nodes that came and those that did not, from `expect` or SLURM_JOB_NODELIST.
-CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context);
+/// Throws Error{usage} for options that do not fit or a name that was here before, Error{io} if the barrier does not
+/// fill: with the names of the missing nodes if SLURM_JOB_NODELIST has them, else with their number.
+CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context,
+                           system::Seconds patience = system::Seconds(600));
 inline constexpr double kBarrierDelay = 3;  ///< seconds; longer than an NFS client needs to see a new file
 
 }  // namespace shardkit::bench

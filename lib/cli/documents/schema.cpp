@@ -213,7 +213,7 @@ class SchemaWriter {
     Definitions own;
     Json properties;
     properties["schema"] = {{"const", name}};
-    properties["schema_version"] = {{"const", kSchemaVersion}};
+    properties["schema_version"] = {{"const", verb.doc.text.schema_version}};
     properties["tool"] = {{"properties", {{"name", {{"const", verb.program}}}}}};
     properties["options"] = schema_with_references(verb.doc.options, own);
     properties["result"] = or_null(schema_with_references(verb.doc.result, own));

@@ -12,11 +12,14 @@ from program import FolderTest, result_of, run  # noqa: E402
 
 
 class Aggregate(FolderTest):
-    def fleet(self, rates):
+    def fleet(self, rates, runs=1):
         folder = self.folder / "results"
         folder.mkdir(exist_ok=True)
         for name, rate in rates.items():
-            (folder / f"{name}.json").write_text(json.dumps(node(name, rate)))
+            for run_of in range(runs):
+                result = node(name, rate)
+                result["started_at"] = f"2026-11-26T0{8 + run_of}:00:00Z"
+                (folder / f"{name}-{run_of}.json").write_text(json.dumps(result))
         return folder
 
     def test_finds_slow_nodes_among_a_thousand_and_ends_with_3(self):
@@ -25,10 +28,11 @@ class Aggregate(FolderTest):
         slow = [f"node{i:04}" for i in (3, 99, 250, 400, 555, 800, 999)]
         for name in slow:
             rates[name] *= 0.8
-        page = self.folder / "fleet.html"
-        finished = run("iobench", "aggregate", self.fleet(rates), "--json", "-", "--html", page)
+        saved, page = self.folder / "fleet.json", self.folder / "fleet.html"
+        finished = run("iobench", "aggregate", self.fleet(rates, runs=2), "--json", saved)
         self.assertEqual(finished.returncode, 3, finished.stderr)
-        result = result_of(finished)["result"]
+        self.assertEqual(run("iobench", "report", saved, "-o", page).returncode, 0)
+        result = json.loads(saved.read_text())["result"]
         self.assertEqual(sorted(result["exclude"]), slow)
         self.assertEqual(result["nodes_judged"], 1000)
         read = next(stage for stage in result["stages"] if stage["stage"] == "read")
@@ -39,7 +43,7 @@ class Aggregate(FolderTest):
 
     def test_prints_commands_that_take_slow_nodes_out(self):
         rates = {f"n{i}": 2e9 for i in range(8)} | {"bad1": 1e9, "bad2": 1.1e9}
-        finished = run("iobench", "aggregate", self.fleet(rates))
+        finished = run("iobench", "aggregate", self.fleet(rates, runs=2))
         self.assertEqual(finished.returncode, 3)
         self.assertIn("sbatch --exclude=bad1,bad2", finished.stdout)
         self.assertIn("kubectl cordon bad1 bad2", finished.stdout)

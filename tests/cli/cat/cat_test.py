@@ -33,7 +33,7 @@ class Cat(FolderTest):
     def test_with_an_index_no_shard_is_read_but_the_one_that_holds_it(self):
         log = self.folder / "log"
         command = [*strace("-o", log, "-e", "trace=openat"), PROGRAMS / "shardctl", "cat", self.shards,
-                   "class_1/img_003", "--threads", "1"]
+                   "class_1/img_003"]
         finished = subprocess.run([str(part) for part in command], capture_output=True, timeout=60)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         opened = [line for line in log.read_text().splitlines() if '.tar"' in line]

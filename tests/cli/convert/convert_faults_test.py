@@ -117,11 +117,6 @@ class Answers(FolderTest):
             self.assertEqual(run("shardctl", "verify", out).returncode, 0)
             self.assertEqual(run("shardctl", "verify", out, "--strict").returncode, 3)
 
-    def test_a_plan_for_too_many_readers_advises_what_works(self):
-        for world, advice in ((4, "use --multiple-of 4"), (100, "with only 8 samples, use fewer ranks or workers")):
-            finished = run("shardctl", "plan", self.src, "-o", self.folder / "p", "--world", world)
-            self.assertIn(advice, " ".join(finished.stderr.split()))
-
 
 class Kills(FolderTest):
     def test_killed_at_any_step_the_next_run_ends_with_the_same_bytes(self):

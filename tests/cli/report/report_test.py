@@ -1,4 +1,4 @@
-"""iobench report and --html as a user sees them: pages from results, and files that are no results."""
+"""iobench report as a user sees them: pages from results, and files that are no results."""
 
 import json
 import pathlib
@@ -57,11 +57,6 @@ class Report(FolderTest):
         for content in ("", "[1]", '{"schema": "shardkit/baseline", "schema_version": 1, "classes": {}}'):
             self.report(self.write("x.json", content), exit_code=2 if "baseline" in content else 4)
         self.report(self.folder / "missing.json", exit_code=4)
-
-    def test_verbs_write_the_same_page(self):
-        page, saved = self.folder / "env.html", self.folder / "env.json"
-        self.assertEqual(run("iobench", "env", self.folder, "--html", page, "--json", saved).returncode, 0)
-        self.assertEqual(self.report(saved)[1], page.read_text())
 
 
 if __name__ == "__main__":

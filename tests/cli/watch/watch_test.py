@@ -220,12 +220,6 @@ class Forms(WatchTest):
         self.assertRegex(text, r"(?m)^shardkit_watch_overall_intervals{.*} [1-9]")
         self.assertRegex(text, r"(?m)^shardkit_watch_success{.*} 1$")
 
-    def test_the_verdict_alone(self):
-        finished = run("iobench", "watch", "--lines", "none", "--interval", "200ms", "--count", "1")
-        self.assertNotIn("UTC", finished.stdout)
-        self.assertRegex(finished.stdout, r"\A[^\n]*(bottleneck|GPUs)")
-        self.assertRegex(finished.stdout, r"(?m)^watched +the whole node$")
-
     def test_bad_options_and_operands_are_distinguished(self):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
