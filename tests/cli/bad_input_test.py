@@ -1,7 +1,6 @@
 """Tars that lie, on every verb that reads shards: a clear end with the place, no half output, memory that stays small."""
 
 import gzip
-import io
 import json
 import os
 import pathlib
