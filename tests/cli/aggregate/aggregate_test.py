@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from fleets import node  # noqa: E402
-from program import FolderTest, result_of, run  # noqa: E402
+from program import FolderTest, run  # noqa: E402
 
 
 class Aggregate(FolderTest):

@@ -252,6 +252,7 @@ class Gpus(WatchTest):
         self.assertEqual((first["gpu_busy_ratio"], first["pcie_lanes"], first["numa_node"]), (0.97, 8, 1))
         self.assertEqual(first["pcie_intake_bytes_per_second"], 12e9)
         self.assertIsNone(second["gpu_busy_ratio"])
+        self.assertEqual(result["verdict"]["short_of"], "compute", result)  # whatever else uses the node
         self.assertEqual(result["summary"]["most_gpus_in_use"], 1)
         codes = [finding["code"] for finding in result["findings"]]
         self.assertLessEqual({"gpu_slowdown", "gpu_link_degraded"}, set(codes))
