@@ -66,6 +66,9 @@ class CommandRun {
   ParseOutcome parse(const std::vector<std::string>& args) {
     try {
       const ParseOutcome outcome = parse_options(command_, app_.elsewhere, invocation_, common_, args);
+      for (std::optional<std::string>* file : {&common_.json, &common_.prometheus, &common_.junit, &common_.markdown}) {
+        if (*file) *file = named_for_node(**file);
+      }
       report_.labels = parse_labels(common_.labels);
       return outcome;
     } catch (...) {

@@ -4,9 +4,12 @@ namespace shardkit::cli {
 
 void CommonOptions::describe(FieldList& v, const Command* command) {
   v.topic("Report and log");
-  v.field(
-      {"json", "write the result as JSON to FILE; with -, standard output contains only the JSON", Role::output_file},
-      json);
+  v.field({"json",
+           "write the result as JSON to FILE; with -, standard output contains only the JSON. In names of reports, %n "
+           "is the "
+           "name of the node, and %j the Slurm job",
+           Role::output_file},
+          json);
   if (command == nullptr || command->text().prometheus) {
     v.field({"prometheus", "write metrics to FILE for the textfile collector of Prometheus' node_exporter",
              Role::output_file},

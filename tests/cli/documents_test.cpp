@@ -109,7 +109,8 @@ Stores: --profile, --region, ...: see fake help stores
 
 Report and log:
   --json FILE        write the result as JSON to FILE; with -, standard output
-                     contains only the JSON
+                     contains only the JSON. In names of reports, %n is the name
+                     of the node, and %j the Slurm job
   --prometheus FILE  write metrics to FILE for the textfile collector of
                      Prometheus' node_exporter
   --log text|json    format of standard error: text, or one JSON object per line
