@@ -116,12 +116,13 @@ class SampleTable {
 
 /// The result of the first pass of a reshard.
 struct GatheredSamples {
-  std::uint64_t found = 0;         ///< samples, kept or not
-  std::uint64_t ignored = 0;       ///< members that belong to no sample
-  std::uint64_t lost_samples = 0;  ///< with --salvage: after truncations, as far as known
-  std::uint64_t lost_bytes = 0;    ///< the same
-  bool lost_known = true;          ///< else more samples than lost_samples may be lost
-  bool texts_are_data = false;     ///< see texts_are_data()
+  std::uint64_t found = 0;                       ///< samples, kept or not
+  std::uint64_t ignored = 0;                     ///< members that belong to no sample
+  std::uint64_t lost_samples = 0;                ///< with --salvage: after truncations, as far as known
+  std::uint64_t lost_bytes = 0;                  ///< the same
+  bool lost_known = true;                        ///< else more samples than lost_samples may be lost
+  std::vector<formats::IndexSkip> dropped = {};  ///< with --drop-bad: samples that no shard can contain, sorted
+  bool texts_are_data = false;                   ///< see texts_are_data()
   ReplacedMembers replaced;
   /// Offsets in an input at which further archives start.
   std::map<std::uint64_t, std::vector<std::uint64_t>> archive_starts;

@@ -12,7 +12,6 @@
 
 #include "core/error.hpp"
 #include "core/remedies.hpp"
-#include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
@@ -35,7 +34,7 @@ namespace {
 constexpr std::size_t kMostMembers = 4096;
 
 formats::AfterEnd after_end(const TarReading& reading) {
-  return reading.options.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
+  return reading.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
 }
 
 void for_each_entry(ByteSource& tar, const TarReading& reading, const Context& context,
@@ -201,13 +200,10 @@ class HeaderPass {
     if (fault != truncated && fault != bad_checksum && fault != bad_size && fault != data_after_end) {
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset, finding.text);
     }
-    const ReshardOptions& options = reading_.options;
-    if (!options.salvage) {
+    if (!reading_.salvage) {
       const bool joined = fault == data_after_end;
-      std::string command = remedy::with_salvage(command_of(options));
-      if (joined && !options.mark_duplicates) command = remedy::with_mark_duplicates(command);  // of equal keys
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset,
-                 fmt::format("{}; {} takes the samples {}", finding.text, remedy::in_text(command),
+                 fmt::format("{}; {} takes the samples {}", finding.text, remedy::in_text(reading_.remedy(joined)),
                              joined ? "of all of them" : "before that"));
     }
     if (fault == data_after_end) found_.archive_starts.push_back(finding.offset);
@@ -234,7 +230,7 @@ class HeaderPass {
     if (!held_) return;
     const bool is_short = tar_.size() < reading_.listed_bytes;
     const bool lacks_members =
-        reading_.options.salvage && found_.lacks_end && (is_short || is_start_of_sample(held_->members, before_));
+        reading_.salvage && found_.lacks_end && (is_short || is_start_of_sample(held_->members, before_));
     const bool is_whole = is_whole_before_cut(held_->members, before_, tar_.size());
     if (is_whole || behind_end_ || !(found_.cut || lacks_members)) return flush();
     found_.cut = true;
