@@ -138,7 +138,9 @@ class Table(RemedyTest):
             shutil.rmtree(self.folder / "OUT")
 
     def test_row_drop_bad_leaves_out_what_no_shard_can_contain(self):
-        self.write_shards(a=self.samples(1), b=self.samples(2))
+        self.shardctl("synth", "photos", "--classes", "1", "--per-class", "2")  # --drop-bad decodes them
+        images = [path.read_bytes() for path in sorted((self.folder / "photos").rglob("*.*"))]
+        self.write_shards(**{name: [(f"{name}.cls", b"0"), (f"{name}.jpg", image)] for name, image in zip("ab", images)})
         with open(self.folder / self.shards / "a.tar", "ab") as file:  # sparse on disk
             file.truncate(file.tell() - tarfile.RECORDSIZE + 4 * tarfile.BLOCKSIZE)
             member = tarfile.TarInfo("x.jpg")

@@ -296,7 +296,8 @@ class Verification {
     // The further pieces of samples lack what the first has. More than there are pieces have another cause.
     for (const ProblemCode code : {ProblemCode::orphan_member, ProblemCode::missing_label, ProblemCode::missing_field,
                                    ProblemCode::differing_members}) {
-      if (log.count(code) <= log.count(ProblemCode::split_sample)) log.drop(code);
+      if (log.count(code) <= log.count(ProblemCode::split_sample) + log.count(ProblemCode::repeated_member))
+        log.drop(code);
     }
     // Changed bytes of an image explain its faults. Decoding was requested to find all of them.
     if (!images_ && (log.has(ProblemCode::checksum) || log.has(ProblemCode::sample_checksum))) {
