@@ -207,7 +207,7 @@ class Table(RemedyTest):
 
     def test_row_mark_duplicates(self):
         one, two = self.samples(1, 2), self.samples(1, 2, image="other")
-        for number, shards in enumerate(({"a": one, "b": two}, {"a": one + two},
+        for number, shards in enumerate(({"a": one, "b": two},
                                          {"a": one + [("003.jpg", fake_jpeg(b"1")), ("003.JPG", fake_jpeg(b"2")), ("003.cls", b"0")]})):
             with self.subTest(shards):
                 shutil.rmtree(self.folder / self.shards, ignore_errors=True)
@@ -220,6 +220,15 @@ class Table(RemedyTest):
                 target = f"again {number} {AWKWARD}"
                 self.follow(self.advised(self.call("shardctl", "reshard", self.shards, target, "--shuffle", "1"), 4)[0])
                 self.assertEqual(self.call("shardctl", "verify", target).returncode, 0)
+
+    def test_row_set_folder(self):
+        for name in ("train", "val"):
+            self.write_tar(f"{self.shards}/{name}/a.tar", [*self.samples(1, 2, image=name), ("001.cls", b"0")])
+            self.shardctl("index", f"{self.shards}/{name}")
+        remedies = self.found(self.shards)
+        self.assertEqual(len(remedies), 2)
+        self.follow_all(remedies)
+        self.sound("OUT")
 
     def test_row_drop_bad(self):
         self.shardctl("synth", "photos", "--classes", "2", "--per-class", "3")
