@@ -143,6 +143,10 @@ bool has_tar_magic(Bytes block) {
   return block.size() == kTarBlock && field(as_text(block), kMagic).substr(0, 5) == "ustar";
 }
 
+bool is_git_lfs_pointer(Bytes content) {
+  return content.size() < 1024 && as_text(content).starts_with("version https://git-lfs.github.com/spec/");
+}
+
 std::string_view compression_name(Bytes start) {
   using namespace std::string_view_literals;
   struct Magic {
