@@ -44,8 +44,8 @@ class ShardTarget {
   /// Adopts the plan that `write` makes. The first convert into this folder publishes it; a later one must have the
   /// same samples in the same order, with files that are equal by `identity`, else Error{conflict} names the
   /// difference. A plan in a local folder without a shard of it is removed instead, and PlanDiscarded is thrown: then
-  /// the caller starts again, because it took facts from that plan. Throws Error{in_use} if a live run follows another plan, Error{io} if only class folders of the plan
-  /// are missing, because the source may be mounted again.
+  /// the caller starts again, because it took facts from that plan. Throws Error{in_use} if a live run follows another
+  /// plan, Error{io} if only class folders of the plan are missing, because the source may be mounted again.
   void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
   /// Adopts the current plan if it is a copy of `given`, without reading all of either; false if it is not, or there is
   /// none. After prepare(). Throws the errors of follow_plan().
