@@ -34,7 +34,6 @@ constexpr std::array kWords{
     Words{Act::mark_duplicates, " --mark-duplicates"},
     Words{Act::drop_bad, " --drop-bad"},
     Words{Act::merge_classes, " --merge-classes"},
-    Words{Act::drop_large, " --max-size 8589934591"},
     Words{Act::rename, " --rename {}"},
     Words{Act::shards, " --shards {}"},
     Words{Act::multiple_of, " --multiple-of {}"},

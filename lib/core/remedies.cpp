@@ -49,7 +49,6 @@ std::string reshard(const Named& shards, const Repairs& repairs) {
   if (repairs.mark_duplicates) command += filled(Act::mark_duplicates);
   if (repairs.drop_bad) command += filled(Act::drop_bad);
   if (repairs.merge_classes) command += filled(Act::merge_classes);
-  if (repairs.drop_large) command += filled(Act::drop_large);
   if (!repairs.rename.empty()) command += filled(Act::rename, {shell_word(repairs.rename)});
   if (repairs.shards > 0) command += filled(Act::shards, {fmt::to_string(repairs.shards)});
   return command;
@@ -100,7 +99,7 @@ std::string stage(const std::string& source, const std::string& folder, const st
 std::string with_merge_classes(const std::string& command) { return command + filled(Act::merge_classes); }
 std::string with_mark_duplicates(const std::string& command) { return command + filled(Act::mark_duplicates); }
 std::string with_salvage(const std::string& command) { return command + filled(Act::salvage); }
-std::string with_drop_large(const std::string& command) { return command + filled(Act::drop_large); }
+std::string with_drop_bad(const std::string& command) { return command + filled(Act::drop_bad); }
 std::string with_leave_out(const std::string& command, std::uint64_t most) {
   return command + filled(Act::leave_out) + (most > 0 ? filled(Act::max_bad, {fmt::to_string(most)}) : std::string());
 }

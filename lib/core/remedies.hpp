@@ -37,7 +37,6 @@ enum class Act {
   mark_duplicates,
   drop_bad,
   merge_classes,
-  drop_large,
   rename,
   shards,
   multiple_of,
@@ -49,11 +48,12 @@ enum class Act {
 };
 constexpr auto enum_names(Act) {
   return std::to_array<std::string_view>(
-      {"verify",        "list",           "reshard",      "convert", "list_classes",  "add_header",      "from_parquet",
-       "plan",          "merge",          "parts",        "index",   "index_replace", "move_away",       "evict",
-       "release",       "release_all",    "check_repair", "stage",   "salvage",       "mark_duplicates", "drop_bad",
-       "merge_classes", "drop_large",     "rename",       "shards",  "multiple_of",   "leave_out",       "max_bad",
-       "index_reader",  "stage_in_cache", "stage_by_size"});
+      {"verify",      "list",          "reshard",      "convert",        "list_classes",
+       "add_header",  "from_parquet",  "plan",         "merge",          "parts",
+       "index",       "index_replace", "move_away",    "evict",          "release",
+       "release_all", "check_repair",  "stage",        "salvage",        "mark_duplicates",
+       "drop_bad",    "merge_classes", "rename",       "shards",         "multiple_of",
+       "leave_out",   "max_bad",       "index_reader", "stage_in_cache", "stage_by_size"});
 }
 
 /// The words for an act.
@@ -73,13 +73,12 @@ using Named = std::vector<std::string>;
 struct Repairs {
   bool salvage = false;          ///< cut shards, and samples whose bytes changed
   bool mark_duplicates = false;  ///< duplicate keys, and duplicate extensions within a sample
-  bool drop_bad = false;         ///< images that cannot be decoded, labels and texts without data
+  bool drop_bad = false;         ///< images that cannot be decoded, labels and texts without data, samples of 8 GiB
   bool merge_classes = false;    ///< labels that mean different classes in different folders
-  bool drop_large = false;       ///< samples that no plain header can describe, because of their size
   std::string rename = {};       ///< "=jpg": members without an extension
   std::uint64_t shards = 0;      ///< to write; 0: as usual. Repairs nothing
 
-  bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || drop_large || !rename.empty(); }
+  bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || !rename.empty(); }
 };
 
 // Commands, for in_text() or on lines of their own.
@@ -129,7 +128,7 @@ std::string stage(const std::string& source, const std::string& folder, const st
 std::string with_merge_classes(const std::string& command);
 std::string with_mark_duplicates(const std::string& command);
 std::string with_salvage(const std::string& command);
-std::string with_drop_large(const std::string& command);
+std::string with_drop_bad(const std::string& command);
 /// Leaves out bad files. `most`: value for --max-bad, or 0 if the given value or the default is enough.
 std::string with_leave_out(const std::string& command, std::uint64_t most);
 std::string with_rename(const std::string& command, std::string_view extension, std::string_view to);

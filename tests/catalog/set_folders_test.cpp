@@ -120,7 +120,6 @@ TEST_CASE("the refusal of sets has the commands for their shape") {
   CHECK(says(flat, "/src/train2017 --unlabeled`"));
   CHECK(says(flat, "/src/train2017 --list FILE.csv --label-column NAME`"));
   CHECK(!says(flat, "move"));
-  CHECK(!says(flat, "--allow-empty"));
 
   const std::string alone = refusal({"train/cat/1.jpg"});
   CHECK(says(alone, "convert it alone: `convert "));

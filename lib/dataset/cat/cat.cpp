@@ -24,10 +24,9 @@ class Search {
   Search(const catalog::ShardSet& set, const std::string& key, Context& context)
       : set_(set), key_(key), context_(context), lister_(set, context), first_(set.shards.size()) {}
 
-  /// Looks through `threads` shards at a time.
-  void run(unsigned threads) {
+  void run() {
     context_.progress().start("search", set_.shards.size(), set_.bytes());
-    sync::for_each_index(set_.shards.size(), threads, context_.stop_token(),
+    sync::for_each_index(set_.shards.size(), system::usable_threads(), context_.stop_token(),
                          [this](std::size_t at, std::size_t) { look_through(at); });
   }
 
@@ -103,7 +102,7 @@ CatResult cat(const CatOptions& options, Context& context) {
   const std::string key(name ? name->key : options.name);
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
   Search search(set, key, context);
-  search.run(system::thread_count(options.threads));
+  search.run();
   if (!search.sample()) {
     throw Error(
         ErrorCode::not_found,
@@ -125,7 +124,6 @@ void CatOptions::describe(FieldList& v) {
   v.field(
       {"KEY", "key of the sample, as `shardctl ls` lists it; KEY.EXT selects one of several members", Role::positional},
       name);
-  v.field(system::threads_field("shards searched in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 

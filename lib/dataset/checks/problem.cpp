@@ -44,7 +44,7 @@ constexpr ProblemKind kProblemKinds[] = {
     {ustar_prefix, "ustar_prefix", kWarning, "wids drops the name's prefix field, so keys collide", Remedy::reshard},
     {base256_size, "base256_size", kWarning, "wids fails on sizes stored in base-256", Remedy::reshard},
     {large_member, "large_member", kWarning, "a plain header cannot describe a member of 8 GiB or more",
-     Remedy::drop_large},
+     Remedy::drop_bad},
     {sparse, "sparse", kError, "sparse files are stored in pieces, which readers treat as the content"},
     {hard_link, "hard_link", kError, "readers ignore hard links, so the member is lost", Remedy::reshard},
     {symlink, "symlink", kError, "readers ignore symbolic links, so the member is lost", Remedy::reshard},
@@ -148,9 +148,10 @@ constexpr bool in_enum_order() {
 static_assert(in_enum_order(), "the table must follow the enum");
 static_assert(std::ranges::none_of(kProblemKinds,
                                    [](const ProblemKind& kind) {
-                                     return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning;
+                                     return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning &&
+                                            kind.code != large_member;
                                    }),
-              "--drop-bad leaves out errors only");
+              "of warnings, --drop-bad leaves out only members that a shard cannot contain");
 static_assert(std::size(kProblemKinds) == static_cast<std::size_t>(listed_file) + 1, "every code needs a row");
 
 }  // namespace

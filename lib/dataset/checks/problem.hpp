@@ -109,8 +109,7 @@ enum class Remedy {
   salvage,          ///< takes the samples before the damage, and those whose bytes did not change
   mark_duplicates,  ///< gives each sample a name of its own
   merge_classes,    ///< numbers the classes of all folders together
-  drop_bad,         ///< leaves the samples out; for errors only
-  drop_large,       ///< leaves the samples out: no plain header can describe them
+  drop_bad,         ///< leaves the samples out; of warnings only large_member
   unread,           ///< takes what readers and verify do not see, with the repairs that it may need
   rename,           ///< gives an extension to members without one
   index,            ///< another reader's index is written again

@@ -317,16 +317,14 @@ class ShardChecker final : public formats::TarHandler {
 
 }  // namespace
 
-void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
-                  bool read_all, const SampleFacts& facts, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
-                  ShardReport& report, Context& context) {
-  const bool has_index = !expected.index_path.empty();
-  ShardChecker checker(report, facts, contents, has_index, read_all && has_index);
+void verify_shard(const ShardCheck& check, ShardReport& report, Context& context) {
+  const bool has_index = !check.expected.index_path.empty();
+  ShardChecker checker(report, check.facts, check.contents, has_index, check.reads_all && has_index);
   std::optional<Hash128> found;
   bool is_whole = false;
   guarded(report.log, ProblemCode::unreadable, [&] {
-    const auto source = inputs.open(shard.path);
-    if (read_all) {
+    const auto source = check.inputs.open(check.shard.path);
+    if (check.reads_all) {
       Xxh3Stream hash;
       formats::read_tar(
           *source, checker, [&](Bytes bytes) { hash.update(bytes); }, context);
@@ -334,13 +332,13 @@ void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, cons
     } else {
       formats::scan_tar(*source, checker, context);
     }
-    is_whole = checker.finish(shard, expected);
+    is_whole = checker.finish(check.shard, check.expected);
   });
   report.damaged = !is_whole;
-  if (is_whole) return compare_shard(inputs, shard, expected, found, checker.rows(), report, context);
-  if (!found || !expected.index_replaces_headers(shard.bytes)) return;
+  if (is_whole) return compare_shard(check.inputs, check.shard, check.expected, found, checker.rows(), report, context);
+  if (!found || !check.expected.index_replaces_headers(check.shard.bytes)) return;
   guarded(report.log, ProblemCode::index_damaged,
-          [&] { note_changed_samples(inputs, shard, expected.index_path, report, context); });
+          [&] { note_changed_samples(check.inputs, check.shard, check.expected.index_path, report, context); });
 }
 
 }  // namespace shardkit::dataset

@@ -71,11 +71,17 @@ struct SampleFacts {
   PrimaryExtensions primary;
 };
 
-/// Reads and checks one shard against itself and its expected properties. `read_all` compares every byte; `contents`
-/// looks at members' contents at the same time. Problems of this shard are added to `report`; throws only
-/// Error{cancelled}.
-void verify_shard(catalog::Inputs& inputs, const catalog::ShardFile& shard, const ExpectedShard& expected,
-                  bool read_all, const SampleFacts& facts, const std::vector<std::unique_ptr<MemberWatcher>>& contents,
-                  ShardReport& report, Context& context);
+/// What a shard is checked against.
+struct ShardCheck {
+  catalog::Inputs& inputs;
+  const catalog::ShardFile& shard;
+  const ExpectedShard& expected;
+  const SampleFacts& facts;
+  bool reads_all = true;                                        ///< compares every byte, not only headers
+  const std::vector<std::unique_ptr<MemberWatcher>>& contents;  ///< look at members' contents at the same time
+};
+
+/// Reads and checks one shard. Its problems are added to `report`; throws only Error{cancelled}.
+void verify_shard(const ShardCheck& check, ShardReport& report, Context& context);
 
 }  // namespace shardkit::dataset

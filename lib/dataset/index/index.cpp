@@ -260,7 +260,7 @@ class Indexing {
   }
 
   void index_for_others() {
-    write_reader_indexes(files_, folder_, set_.manifest->shards, kinds_, true, threads_, context_);
+    write_reader_indexes({files_, folder_, set_.manifest->shards, kinds_, threads_}, context_);
     formats::Manifest manifest = *set_.manifest;
     list_extras(manifest);
     publish_manifest(files_, folder_, manifest);

@@ -357,9 +357,8 @@ std::string publish_manifest(io::OutputFiles& files, const std::string& folder, 
   return at;
 }
 
-void write_reader_indexes(io::OutputFiles& files, const std::string& folder,
-                          const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
-                          unsigned threads, Context& context, std::size_t earlier) {
+void write_reader_indexes(const ReaderIndexes& indexes, Context& context) {
+  const auto& [files, folder, shards, kinds, threads, whole_set, earlier] = indexes;
   if (kinds.empty()) return;
   context.progress().start("index for other readers", shards.size());
   std::vector<formats::IndexedShard> facts = index_known_shards(files, folder, shards, kinds, threads, context);

@@ -15,6 +15,7 @@
 #include "core/field_tree.hpp"
 #include "core/hash.hpp"
 #include "core/prng.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/bucket/output_location.hpp"
 #include "dataset/reshard/sample_filter.hpp"
@@ -89,14 +90,17 @@ std::vector<formats::ManifestClass> plan_classes(const ReshardInputs& inputs, co
   return classes;
 }
 
-void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& order) {
-  const std::uint64_t most = system::usable_memory() / 2;
+/// With --drop-bad they are left out when they would be written: which these are depends on the machine.
+void refuse_larger_than_memory(const ReshardOptions& options, const SampleTable& table, const SampleOrder& order) {
+  if (options.drop_bad) return;
+  const std::uint64_t most = most_sample_bytes();
   for (const std::uint32_t number : order) {
     if (table.tar_bytes(number) <= most) continue;
-    throw Error(ErrorCode::unsupported, fmt::format("sample '{}' has {}, but a sample is kept in memory and this "
-                                                    "process may use {}; leave it out with --max-size",
-                                                    table.read(number).source_key, format_size(table.tar_bytes(number)),
-                                                    format_size(2 * most)));
+    throw Error(ErrorCode::unsupported,
+                fmt::format("sample '{}' has {}, but a sample is kept in memory and this "
+                            "process may use {}; {} leaves such samples out",
+                            table.read(number).source_key, format_size(table.tar_bytes(number)), format_size(2 * most),
+                            remedy::in_text(remedy::with_drop_bad(command_of(options)))));
   }
 }
 
@@ -149,6 +153,9 @@ class Resharding {
   void make_plans(const std::string& scratch) {
     SampleTable table(*scratch_files_, scratch);
     const GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, context_);
+    result_.dropped = gathered.dropped.size();
+    list_skipped(result_.dropped_samples, gathered.dropped);
+    inputs_.left_out.insert(inputs_.left_out.end(), gathered.dropped.begin(), gathered.dropped.end());
     report_ignored(gathered.ignored);
     result_.regrouped = settle_duplicate_keys(table, inputs_, options_, context_);
     report_regrouped();
@@ -163,7 +170,7 @@ class Resharding {
       order = draw_samples(table, std::move(order), count, options_.seed);
     }
     result_.input_samples = gathered.found - result_.regrouped;
-    result_.skipped = result_.input_samples - order.size();
+    result_.skipped = result_.input_samples - order.size() - result_.dropped;
     if (options_.salvage) {
       result_.lost_samples = gathered.lost_samples;
       result_.lost_bytes = gathered.lost_bytes;
@@ -229,7 +236,7 @@ class Resharding {
   /// `order` cut into shards. Throws Error{usage} as cut_shards() does, Error{unsupported} for a sample that does not
   /// fit into memory.
   void write_plan(const std::string& set, const SampleTable& table, const SampleOrder& order, ByteSink& sink) {
-    refuse_larger_than_memory(table, order);
+    refuse_larger_than_memory(options_, table, order);
     formats::PlanHead head{options_.sizes.name,
                            plan_options(options_, set, inputs_),
                            plan_classes(inputs_, table, order, context_),

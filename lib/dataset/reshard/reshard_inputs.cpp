@@ -177,6 +177,11 @@ class ShardSource final : public SampleSource {
     return [this, samples = plan_.read_shard(shard)]() mutable -> std::optional<PendingSample> {
       const auto sample = std::make_shared<formats::MovedSample>();
       if (!samples.next(*sample)) return std::nullopt;
+      if (options_.drop_bad && formats::moved_sample_tar_bytes(*sample) > most_sample_bytes_) {
+        return PendingSample{0, [this, sample](MutableBytes, sync::WaitMeter&) -> formats::IndexSample {
+                               drop(*sample, sample->members.front(), "it is kept in memory, which is too small");
+                             }};
+      }
       return PendingSample{
           formats::moved_sample_tar_bytes(*sample),
           [this, sample](MutableBytes out, sync::WaitMeter& meter) { return read(*sample, out, meter); }};
@@ -260,9 +265,12 @@ class ShardSource final : public SampleSource {
   InputFiles files_;
   sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
   const LabelNames classes_;
+  const std::uint64_t most_sample_bytes_ = most_sample_bytes();
 };
 
 }  // namespace
+
+std::uint64_t most_sample_bytes() { return system::usable_memory() / 2; }
 
 LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes) {
   LabelNames names;

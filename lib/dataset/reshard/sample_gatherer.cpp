@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/expected_shard.hpp"
+#include "dataset/checks/problem.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_table.hpp"
@@ -54,7 +56,8 @@ class SampleGatherer {
     warn_of_losses();
     warn_of_names_and_labels();
     if (found_ > 0) filter_.require_labels();
-    if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes, lost_.all_known};
+    std::ranges::sort(dropped_, {}, [](const formats::IndexSkip& skip) { return std::tie(skip.path, skip.reason); });
+    if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes, lost_.all_known, std::move(dropped_)};
     const bool is_damaged = lost_.tars > 0;  // then ls cannot list it either
     throw Error(ErrorCode::not_found,
                 fmt::format("there is no {} in {}{}", is_damaged ? "whole sample" : "sample",
@@ -139,7 +142,11 @@ class SampleGatherer {
     try {
       const auto given = renames_.find("");
       const std::string extension = given == renames_.end() ? std::string() : given->second;
-      read = read_tar_samples(*source, {options_, tar.path, input, extension}, take_sample, context_);
+      const auto remedy = [this](bool joined) {
+        const std::string command = remedy::with_salvage(command_of(options_));
+        return joined && !options_.mark_duplicates ? remedy::with_mark_duplicates(command) : command;  // of equal keys
+      };
+      read = read_tar_samples(*source, {tar.path, input, extension, options_.salvage, remedy}, take_sample, context_);
     } catch (const Error& error) {
       const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered.found == 0;
       if (!is_no_tar || (!options_.salvage && inputs_.tars.size() == 1)) throw;
@@ -260,12 +267,26 @@ class SampleGatherer {
     }
     ++gathered.found;
     merge_class(sample);
-    if (!filter_.keeps(sample)) return;
+    if (!filter_.keeps(sample) || (options_.drop_bad && drops_large(sample))) return;
     settle_members(sample);
     sample.key = formats::portable_moved_key(sample.source_key, formats::longest_key(sample));
     const bool labeled = std::ranges::count(sample.members, kLabelExtension, &formats::IndexMember::extension) > 0;
     ++(labeled ? gathered.labeled : gathered.unlabeled);
     gathered.batch.add(sample);
+  }
+
+  /// A sample with a member that no plain header can describe is left out.
+  bool drops_large(const formats::MovedSample& sample) const {
+    const auto large = std::ranges::find_if(
+        sample.members, [](const formats::IndexMember& member) { return member.size >= formats::kTarSizeLimit; });
+    if (large == sample.members.end()) return false;
+    const ProblemKind& kind = problem_kind(ProblemCode::large_member);
+    const std::string& name = inputs_.tars[sample.input].identity.name;
+    const std::string path = sample.path.empty() ? fmt::format("{}/{}", name, sample.source_key) : sample.path;
+    const std::scoped_lock lock(dropped_mutex_);
+    dropped_.push_back({path, fmt::format("{}: {} ('{}.{}' in '{}' at byte {})", kind.name, kind.meaning,
+                                          sample.source_key, large->extension, name, large->offset)});
+    return true;
   }
 
   void take(std::size_t input, Gathered&& gathered, SampleTable& table) {
@@ -307,11 +328,10 @@ class SampleGatherer {
                          remedy::in_text(remedy::with_rename(command_of(options_), member.extension, "field"))));
       }
       if (member.size >= formats::kTarSizeLimit) {
-        fail(
-            ErrorCode::unsupported,
-            fmt::format("its member '{}' has {} bytes, but members of portable shards must be smaller than 8 GiB; {} "
-                        "leaves such samples out",
-                        member.extension, member.size, remedy::in_text(remedy::with_drop_large(command_of(options_)))));
+        fail(ErrorCode::unsupported,
+             fmt::format("its member '{}' has {} bytes, but members of portable shards must be smaller than 8 GiB; {} "
+                         "leaves such samples out",
+                         member.extension, member.size, remedy::in_text(remedy::with_drop_bad(command_of(options_)))));
       }
     }
     std::ranges::stable_sort(sample.members, {}, &formats::IndexMember::extension);
@@ -353,6 +373,8 @@ class SampleGatherer {
   mutable std::map<std::string, std::atomic<bool>> is_renamed_;  ///< whether a kept member has the extension
   Context& context_;
   std::atomic<std::uint64_t> found_{0};
+  mutable std::mutex dropped_mutex_;
+  mutable std::vector<formats::IndexSkip> dropped_;
   std::atomic<std::uint64_t> ignored_{0};
   std::mutex mutex_;
   Losses lost_;

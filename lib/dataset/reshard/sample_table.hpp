@@ -91,11 +91,12 @@ class SampleTable {
 
 /// The result of the first pass of a reshard.
 struct GatheredSamples {
-  std::uint64_t found = 0;         ///< samples, kept or not
-  std::uint64_t ignored = 0;       ///< members that belong to no sample
-  std::uint64_t lost_samples = 0;  ///< with --salvage: after truncations, as far as known
-  std::uint64_t lost_bytes = 0;    ///< the same
-  bool lost_known = true;          ///< else more samples than lost_samples may be lost
+  std::uint64_t found = 0;                       ///< samples, kept or not
+  std::uint64_t ignored = 0;                     ///< members that belong to no sample
+  std::uint64_t lost_samples = 0;                ///< with --salvage: after truncations, as far as known
+  std::uint64_t lost_bytes = 0;                  ///< the same
+  bool lost_known = true;                        ///< else more samples than lost_samples may be lost
+  std::vector<formats::IndexSkip> dropped = {};  ///< with --drop-bad: samples that no shard can contain, sorted
 };
 
 struct ReshardOptions;

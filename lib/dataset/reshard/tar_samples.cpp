@@ -10,7 +10,6 @@
 
 #include "core/error.hpp"
 #include "core/remedies.hpp"
-#include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
@@ -40,7 +39,7 @@ struct Link {
 };
 
 formats::AfterEnd after_end(const TarReading& reading) {
-  return reading.options.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
+  return reading.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
 }
 
 void for_each_entry(ByteSource& tar, const TarReading& reading, const Context& context,
@@ -169,13 +168,10 @@ class HeaderPass {
     if (fault != truncated && fault != bad_checksum && fault != bad_size && fault != data_after_end) {
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset, finding.text);
     }
-    const ReshardOptions& options = reading_.options;
-    if (!options.salvage) {
+    if (!reading_.salvage) {
       const bool joined = fault == data_after_end;
-      std::string command = remedy::with_salvage(command_of(options));
-      if (joined && !options.mark_duplicates) command = remedy::with_mark_duplicates(command);  // of equal keys
       refuse_tar(ErrorCode::corrupt, reading_.path, finding.offset,
-                 fmt::format("{}; {} takes the samples {}", finding.text, remedy::in_text(command),
+                 fmt::format("{}; {} takes the samples {}", finding.text, remedy::in_text(reading_.remedy(joined)),
                              joined ? "of all of them" : "before that"));
     }
     behind_end_ = behind_end_ || fault == data_after_end;
@@ -200,7 +196,7 @@ class HeaderPass {
   void finish() {
     if (!held_) return;
     const bool is_whole = is_whole_before_cut(held_->members, before_, tar_.size());
-    const bool may_be_cut = found_.cut || (found_.lacks_end && reading_.options.salvage);
+    const bool may_be_cut = found_.cut || (found_.lacks_end && reading_.salvage);
     if (is_whole || behind_end_ || !may_be_cut) return flush();
     found_.cut = true;
     found_.lost_one = true;

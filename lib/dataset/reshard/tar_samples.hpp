@@ -12,19 +12,17 @@
 /// The samples of a tar by its headers, also of tars with hard links, unrelated files or a truncated end.
 namespace shardkit::dataset {
 
-struct ReshardOptions;
-
 /// True for names of files that an operating system put next to samples (".DS_Store", "__MACOSX/x"), for hidden and
 /// empty names: readers treat them differently.
 bool is_stray_name(std::string_view name);
 
-/// A tar to read. With --salvage in the options, a cut ends it, and tars that were put together are read to the end;
-/// the other options are for the commands that messages advise.
+/// A tar to read.
 struct TarReading {
-  const ReshardOptions& options;  ///< outlive the reading
-  std::string path;               ///< for messages
-  std::size_t input = 0;          ///< its number
-  std::string extension = {};     ///< of members without one; empty: they belong to no sample
+  std::string path;                                ///< for messages
+  std::size_t input = 0;                           ///< its number
+  std::string extension = {};                      ///< of members without one; empty: they belong to no sample
+  bool salvage = false;                            ///< a cut ends it; tars that were put together are read to the end
+  std::function<std::string(bool joined)> remedy;  ///< the command that salvages it, for messages
 };
 
 /// Other content of a tar.

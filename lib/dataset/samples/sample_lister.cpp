@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/shard_faults.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
@@ -162,20 +163,16 @@ SampleLister::SampleLister(const catalog::ShardSet& set, Context& context) : set
 
 bool SampleLister::has_index(const catalog::ShardFile& shard, const std::string& index, bool spelled) const {
   if (!set_.inputs->exists(index)) return false;
-  std::string why = "it was made for other bytes than those of the shard";
   try {
-    const formats::ShardSummary summary = formats::read_shard_summary(*set_.inputs->open(index), index);
     const auto entry = listed_.find(shard.name);
-    const bool as_listed = entry == listed_.end() || entry->second->xxh3_128 == summary.xxh3_128;
-    if (as_listed && summary.name == shard.name && summary.bytes == shard.bytes)
-      return !spelled || !summary.plan.empty();
+    const formats::ShardSummary summary = catalog::fitting_summary(*set_.inputs->open(index), index, shard,
+                                                                   entry == listed_.end() ? nullptr : entry->second);
+    return !spelled || !summary.plan.empty();
   } catch (const Error& error) {
-    why = error.what();
+    const std::scoped_lock lock(mutex_);
+    if (warned_of_.insert(index).second) catalog::warn_of_index(shard.path, error, context_);
+    return false;
   }
-  const std::scoped_lock lock(mutex_);
-  if (warned_of_.insert(index).second)
-    context_.warn("index_ignored", "the index of '{}' is not used: {}", shard.path, why);
-  return false;
 }
 
 bool SampleLister::list(const catalog::ShardFile& shard, const ListingVisitor& visitor, bool spelled) const {
@@ -200,9 +197,7 @@ bool SampleLister::list(const catalog::ShardFile& shard, const ListingVisitor& v
 
 std::function<void(const formats::TarFinding&)> warn_of_damage(const catalog::ShardFile& shard, Context& context) {
   return [&shard, &context, warned = false](const formats::TarFinding& finding) mutable {
-    if (std::exchange(warned, true)) return;
-    context.warn("damaged_shard", "'{}' at byte {}: {}; {} lists everything that is wrong with it", shard.path,
-                 finding.offset, finding.text, remedy::in_text(remedy::verify({shard.path})));
+    if (!std::exchange(warned, true)) catalog::warn_of_damage(shard.path, finding, context);
   };
 }
 

@@ -223,7 +223,6 @@ void ShardingOptions::describe(FieldList& v) {
           primary);
   v.field({"unlabeled", "samples have no labels: folders are not classes, and images may be directly in SRC"},
           unlabeled);
-  v.field({"allow-empty", "accept class folders without images; they keep their label"}, allow_empty);
   describe_members(v, *this);
   v.topic("Shards");
   ShardSizes::describe(v);
@@ -287,7 +286,7 @@ void check(const ShardingOptions& options) {
 }
 
 catalog::ScanOptions scan_options(const ShardingOptions& options, const std::string& set) {
-  catalog::ScanOptions scanning{options.allow_empty, 1, options.sidecars, {}, {}, options.unlabeled, set};
+  catalog::ScanOptions scanning{.sidecars = options.sidecars, .unlabeled = options.unlabeled, .set = set};
   for (const std::string& field : options.fields) scanning.fields.emplace_back(field);
   for (const std::string& extension : options.primary) {
     scanning.primary.push_back(lower_case(extension.substr(extension.starts_with('.') ? 1 : 0)));
@@ -349,8 +348,6 @@ void WriteOptions::describe(FieldList& v) {
            "MD5), energon (<shard>.tar.idx, .nv-meta/)",
            "dali,wids,energon"},
           index);
-  v.field({"keep-cached", "leave the shards in the page cache, for a training run that follows on this machine"},
-          keep_cached);
   v.field(kDryRunOption, dry_run);
   v.field(system::threads_field("CPUs to use; default: those available to the process. The number of reads in flight "
                                 "depends on the latency of the source, not on this"),

@@ -203,7 +203,7 @@ class Verification {
     if (source_) contents.push_back(source_->comparer(report.log, expected_[shard].index_path));
     SampleFacts facts = facts_;
     if (!expected_[shard].manifest) facts.labels.clear();  // they are of the shards that the manifest lists
-    verify_shard(*set_.inputs, set_.shards[shard], expected_[shard], reads_all(), facts, contents, report, context_);
+    verify_shard({*set_.inputs, set_.shards[shard], expected_[shard], facts, reads_all(), contents}, report, context_);
     set_checker_.add(report);
     was_read_[shard] = 1;
     ++context_.progress().items;
@@ -356,8 +356,7 @@ class Verification {
     // A copy of a shard has all keys of the original.
     remedy::Repairs repairs{needs_[Remedy::salvage] > 0 || unread,
                             (needs_[Remedy::mark_duplicates] > 0 || unread) && needs_[Remedy::move_away] == 0,
-                            needs_[Remedy::drop_bad] > 0, needs_[Remedy::merge_classes] > 0,
-                            needs_[Remedy::drop_large] > 0};
+                            needs_[Remedy::drop_bad] > 0, needs_[Remedy::merge_classes] > 0};
     // As many shards as before for loaders, unless most of few samples may be lost.
     if (set_.shards.size() > 1 && result_.samples >= 10 * set_.shards.size()) repairs.shards = set_.shards.size();
     if (nameless_kinds_.size() != 1 || nameless_kinds_.begin()->empty()) return repairs;
@@ -376,8 +375,9 @@ class Verification {
               : lost_samples_ + changed == 0 ? "writes the intact samples"
                                              : fmt::format("writes the {} intact of {} samples",
                                                            result_.samples - changed, result_.samples + lost_samples_);
-    if (repairs.drop_bad) effect += ", without bad ones";
-    if (repairs.drop_large) effect += ", without those of 8 GiB or more";
+    if (repairs.drop_bad)
+      effect += found_[ProblemCode::large_member] == 0 ? ", without bad ones"
+                                                       : ", without bad ones and those of 8 GiB or more";
     effect += ", with names and headers that every reader supports";
     if (repairs.mark_duplicates) effect += ", each with its own name";
     if (repairs.merge_classes) effect += ", and numbers the classes of all folders together";

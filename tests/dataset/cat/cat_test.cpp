@@ -20,7 +20,7 @@ Cat cat_member(const std::string& shards, const std::string& name) {
   StringSink sink;
   Context context;
   context.lend_output(sink, false);
-  CatResult result = cat({.shards = {shards}, .name = name, .threads = 2}, context);
+  CatResult result = cat({.shards = {shards}, .name = name}, context);
   return {sink.text(), std::move(result)};
 }
 
@@ -117,6 +117,6 @@ TEST_CASE("without an output there is nowhere to write the bytes") {
   ShardFolder folder;
   sample_shards(folder);
   Context context;
-  CHECK_THROWS_WITH_AS(cat({.shards = {folder.path()}, .name = "c/one", .threads = {}}, context),
-                       doctest::Contains("--json FILE"), Error);
+  CHECK_THROWS_WITH_AS(cat({.shards = {folder.path()}, .name = "c/one"}, context), doctest::Contains("--json FILE"),
+                       Error);
 }

@@ -355,16 +355,6 @@ TEST_CASE("indexes of other readers that the set has are kept up, without being 
   CHECK(source.problems() == 0);
 }
 
-TEST_CASE("--append --index writes new kinds of indexes also where no file is new") {
-  const GrowingSource source;
-  run(source.options());
-  ConvertOptions options = source.appending();
-  options.index = {"dali"};
-  run(options);
-  CHECK(fs::exists(source.dir.path("set/shard-000000.idx")));
-  CHECK(fs::exists(source.dir.path("set/shard-000002.idx")));
-}
-
 TEST_CASE("--append is refused with its reason where it would not be an addition") {
   const GrowingSource source;
   run(source.options());

@@ -348,14 +348,23 @@ TEST_CASE("parts that find bad files are finished one by one and merged") {
   CHECK(f.content("out") == f.content("whole"));
 }
 
-TEST_CASE("a bad file that all samples share is one file, and --max-bad counts each sample") {
+TEST_CASE("a bad file that all samples share is one file and keeps shards open, and --max-bad counts each sample") {
   const Fixture f;
   write_file(f.dir.path("mask.jpg"), kHtml);
-  for (int i = 0; i < 5; ++i) {  // samples are left out by several threads
-    ConvertOptions options = f.skipping("out" + std::to_string(i));
-    options.sharding.fields = {"mask.jpg=../mask.jpg"};
-    CHECK(contains(refusal(options, ErrorCode::corrupt), "but --max-bad allows only 10"));
-    CHECK(!fs::exists(options.target + "/manifest.json"));
+  for (const std::uint64_t samples : {8U, 60U, 120U}) {
+    for (const std::uint64_t threads : {1U, 2U}) {  // which leave out samples of one shard, too
+      CAPTURE(samples);
+      CAPTURE(threads);
+      ConvertOptions options = f.skipping(fmt::format("out-{}-{}", samples, threads));
+      options.sharding.samples = samples;
+      options.sharding.fields = {"mask.jpg=../mask.jpg"};
+      options.threads = threads;
+      for (int run = 0; run < 2; ++run)
+        CHECK(contains(refusal(options, ErrorCode::corrupt), "but --max-bad allows only 10"));
+      const std::string last = fmt::format("{}/.shardkit/shard-{:06}.tar.bad", options.target, 120 / samples - 1);
+      CHECK(contains(read_file(last), "open"));
+      CHECK(!fs::exists(options.target + "/manifest.json"));
+    }
   }
 }
 
