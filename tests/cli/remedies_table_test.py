@@ -4,6 +4,7 @@
 """
 
 import gzip
+import importlib.util
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import sys
 import tarfile
 import unittest
 import zipfile
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
 from program import fake_jpeg, result_of  # noqa: E402
@@ -83,6 +85,37 @@ class Table(RemedyTest):
         path.rename(path.with_suffix(".tar.gz"))
         self.follow(self.advised(self.call("shardctl", "stat", self.shards), 4)[0])
         self.sound("OUT")
+
+    def pool(self):
+        for name in ("a", "b"):
+            (self.folder / "pool").mkdir(exist_ok=True)
+            (self.folder / f"pool/{name}.jpg").write_bytes(fake_jpeg(name.encode()))
+
+    def test_row_add_header(self):
+        self.pool()
+        for name, text in (("t.csv", "a.jpg,cat\nb.jpg,dog\n"), ("t.tsv", "cat\ta.jpg\ndog\tb.jpg\n")):
+            table = f"{AWKWARD} {name}"
+            (self.folder / table).write_text(text)
+            arguments = ("shardctl", "convert", "pool", f"out-{name}", "--list", table)
+            self.follow(self.advised(self.call(*arguments), 2)[0])
+            self.shardctl(*arguments[1:], "--label-column", "label")
+            self.assertEqual(self.shardctl("stat", f"out-{name}")["samples"], 2)
+
+    def test_row_from_parquet(self):
+        self.pool()
+        table = f"{AWKWARD}.parquet"
+        (self.folder / table).write_bytes(b"PAR1")
+        (command,) = self.advised(self.call("shardctl", "convert", "pool", "out", "--list", table), 2)
+        if importlib.util.find_spec("pyarrow") is None:
+            self.skipTest("no pyarrow here")
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+        rows = {"path": ["a.jpg", "b.jpg"], "boxes": [[[1.5, 2]], []], "n": [1, None]}
+        parquet.write_table(arrow.table(rows), self.folder / table)
+        with mock.patch.dict(os.environ, PATH=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"):
+            self.follow(command)
+        self.shardctl("convert", "pool", "out", "--list", "table.jsonl", "--metadata", "table.jsonl")
+        self.assertEqual(self.call("shardctl", "cat", "out", "a.json").stdout.strip(), '{"boxes":[[1.5,2.0]],"n":1}')
 
     def listed_shard(self):
         """The first shard of a set that has a manifest."""
