@@ -32,12 +32,7 @@ void write_reference(const fs::path& folder) {
 }
 
 void write_schemas(const fs::path& folder) {
-  for (const cli::App& app : kApps) {
-    for (const cli::Command& command : app.commands) {
-      const std::string name = std::string(app.name) + "-" + cli::verb_slug(command.text().name) + ".json";
-      write(folder / name, cli::envelope_schema(app, command));
-    }
-  }
+  for (const auto& [name, text] : cli::schemas(kApps)) write(folder / name, text);
 }
 
 void write_manual(const fs::path& folder) {

@@ -37,7 +37,7 @@ std::string body_of(const bench::AggregateResult& result) {
 
 cli::Answer answer_aggregate(const bench::AggregateResult& result) {
   cli::Answer answer{.headline = result.text};
-  answer.tone = result.has_findings() ? cli::Tone::bad : cli::Tone::good;
+  answer.tone = result.has_findings() ? Tone::bad : Tone::good;
   if (result.ceiling) answer.remarks.push_back(result.ceiling->text);
   answer.body = body_of(result);
   for (std::size_t i = 0; i < std::min<std::size_t>(result.left_out.size(), 5); ++i) {
@@ -45,6 +45,12 @@ cli::Answer answer_aggregate(const bench::AggregateResult& result) {
   }
   if (result.left_out.size() > 5)
     answer.hints.push_back(fmt::format("{} more are left out", result.left_out.size() - 5));
+  if (!result.suspects.empty()) {
+    answer.hints.push_back(fmt::format(
+        "measure {} again, add the result to the others, and aggregate once more: a second slow run confirms "
+        "the first",
+        fmt::join(result.suspects, ", ")));
+  }
   if (!result.exclude.empty()) {
     answer.next = {fmt::format("sbatch --exclude={}", fmt::join(result.exclude, ",")),
                    fmt::format("kubectl cordon {}", fmt::join(result.exclude, " "))};
@@ -60,16 +66,19 @@ cli::Command aggregate_command() {
        .summary = "combine the results of many nodes, and find the slow ones",
        .description =
            "Reads the results of `iobench run` from many nodes. Adds their rates only over the seconds in which all of "
-           "them ran, so start them together with `iobench run --barrier` or --start-at. A node is slow if one of its "
-           "rates is below the median of its group by more than 4 deviations and 10 %. Results of another verb, "
-           "version, job or data than most are left out and listed.\n\nExit code 3 if a node is slow or misses the "
-           "--gate; the commands at the end take these nodes out of service.",
+           "them ran, so start them together with `iobench run --barrier` or --start-at. A node is slow if each of its "
+           "results, at least two, has a rate so far below the median of the other nodes of its group that fewer than "
+           "1 in 100 healthy fleets lose a node (docs/explain/report.md). A node that is slow in its newest result "
+           "only "
+           "is a suspect: measure it again. A node is not judged if it failed, was disturbed, has no result, or has "
+           "too few equal nodes to compare with.\n\nExit code 3 if a node is slow, suspect or not judged, or misses "
+           "the "
+           "--gate. The commands at the end take slow nodes out of service.",
        .examples = {{"iobench aggregate results/ --group-by rack", "which nodes are slow in their rack?"},
-                    {"iobench aggregate results/ --gate samples/ci/gate.json --html fleet.html",
-                     "accept a fleet, with a page"},
+                    {"iobench aggregate results/ --gate samples/ci/gate.json --json fleet.json",
+                     "accept a fleet; `iobench report fleet.json -o fleet.html` makes a page"},
                     {"iobench aggregate results/ --alone node1-alone.json", "does the storage limit all together?"}},
-       .prometheus = true,
-       .html = true},
+       .prometheus = true},
       bench::aggregate, answer_aggregate);
 }
 

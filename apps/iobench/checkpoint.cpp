@@ -96,7 +96,6 @@ cli::Answer answer_checkpoint(const bench::CheckpointResult& result) {
   fmt::format_to(std::back_inserter(out), "\nwritten to {}{}{} at {}, {} per write{}\n", storage.file_system,
                  storage.device.empty() ? "" : ", ", storage.device, cli::printable(storage.mount_point),
                  typed_size(result.block), result.direct ? ", bypassing the page cache" : "");
-  if (result.fio) out += "fio equivalent: " + cli::printable(*result.fio) + "\n";
   return answer;
 }
 
@@ -113,11 +112,10 @@ cli::Command checkpoint_command() {
            "code 3 if a "
            "background write or a copy (--drain-to) is not finished before the next checkpoint begins.",
        .examples = {{"iobench checkpoint /nvme", "1 GiB, both modes, three times each"},
-                    {"iobench checkpoint /lustre/ckpt --preset llama3-70b --scale 0.01 --recheck",
-                     "a hundredth of what the 8 ranks of a node write; compares every byte"},
+                    {"iobench checkpoint /lustre/ckpt --preset llama3-70b --bytes 8GiB --recheck",
+                     "8 GiB by the 8 ranks of a node; compares every byte"},
                     {"iobench checkpoint /ssd --drain-to /nfs --step-time 2s --checkpoint-every 500",
-                     "fast disk first, then copy to slower storage: does that keep up?"},
-                    {"iobench checkpoint /nvme --job seq-write", "like fio's sequential write"}},
+                     "fast disk first, then copy to slower storage: does that keep up?"}},
        .main = {"mode", "preset", "bytes", "threads", "direct", "repeat", "drain-to", "step-time", "checkpoint-every"},
        .prometheus = true},
       bench::checkpoint, answer_checkpoint);

@@ -9,25 +9,25 @@
 
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
+#include "core/markup.hpp"
 #include "iobench/verbs.hpp"
-#include "report/page.hpp"
 
 namespace shardkit::apps {
 namespace {
 
 std::string value_or_none(const std::string& value) { return value.empty() ? "-" : cli::printable(value); }
 
-cli::Tone tone_of(const bench::CompareResult& result) {
+Tone tone_of(const bench::CompareResult& result) {
   const auto gate_is = [&](bench::GateVerdict verdict) {
     return std::ranges::find(result.gate, verdict, &bench::GateRow::verdict) != result.gate.end();
   };
   using enum stats::ChangeVerdict;
   if (result.verdict == regressed || result.verdict == incomparable || gate_is(bench::GateVerdict::missed) ||
       gate_is(bench::GateVerdict::absent)) {
-    return cli::Tone::bad;
+    return Tone::bad;
   }
-  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive)) return cli::Tone::unclear;
-  return cli::Tone::good;
+  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive)) return Tone::unclear;
+  return Tone::good;
 }
 
 void print_differences(const std::vector<bench::Difference>& differences, std::string& out) {
@@ -100,22 +100,22 @@ void add_table(const std::vector<Row>& rows, std::string& out) {
   out += "\n| verdict | metric | result |\n|---|---|---|\n";
   for (const Row& row : rows) {
     fmt::format_to(std::back_inserter(out), "| {} | `{}` | {} |\n", enum_name(verdict_of(row)),
-                   cli::printable(row.metric), report::markdown_text(cli::printable(row.text)));
+                   cli::printable(row.metric), markdown_text(cli::printable(row.text)));
   }
 }
 
 cli::CiReport compare_ci(const bench::CompareResult& result) {
-  cli::CiReport report{ci_cases(result), report::markdown_text(cli::printable(result.text)), {}};
+  cli::CiReport report{ci_cases(result), markdown_text(cli::printable(result.text)), {}};
   std::string& out = report.details;
   if (!result.differences.empty()) out += "\n| measured differently | BASE | NEW | |\n|---|---|---|---|\n";
   for (const bench::Difference& d : result.differences) {
     fmt::format_to(std::back_inserter(out), "| `{}` | {} | {} | {} |\n", cli::printable(d.key),
-                   report::markdown_text(value_or_none(d.base)), report::markdown_text(value_or_none(d.changed)),
+                   markdown_text(value_or_none(d.base)), markdown_text(value_or_none(d.changed)),
                    makes_incomparable(d) ? "not comparable" : "");
   }
   add_table(result.rows, out);
   add_table(result.gate, out);
-  for (const std::string& hint : result.hints) out += fmt::format("\n{}\n", report::markdown_text(hint));
+  for (const std::string& hint : result.hints) out += fmt::format("\n{}\n", markdown_text(hint));
   return report;
 }
 
@@ -159,8 +159,7 @@ cli::Command compare_command() {
                     {"iobench compare fleet.json node17.json --class h100-nvme --junit compare.xml",
                      "compare another node with that baseline"},
                     {"iobench compare node17.json --gate samples/ci/gate.json",
-                     "does the node meet what the fleet requires?"}},
-       .html = true},
+                     "does the node meet what the fleet requires?"}}},
       bench::compare, answer_compare, compare_ci);
 }
 

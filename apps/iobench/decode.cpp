@@ -22,7 +22,7 @@ std::string by_whom(const bench::DecodeResult& result) {
 
 std::string what_of_them(const bench::DecodeResult& result) {
   if (result.crop) return fmt::format("random crops to {} pixels", *result.crop);
-  return result.scale > 1 ? fmt::format("whole images at 1/{} size", result.scale) : std::string("whole images");
+  return "whole images";
 }
 
 /// The most important line: how fast, on what, and which images.
@@ -85,7 +85,7 @@ cli::Command decode_command() {
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
                     {"iobench decode shards/train --augment imagenet --dtype f16", "also the cost of normalizing"},
                     {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, helped by the CPU"}},
-       .main = {"backend", "threads", "crop", "scale", "augment", "dtype", "samples", "scaling"}},
+       .main = {"backend", "threads", "crop", "augment", "dtype", "samples", "scaling"}},
       bench::decode, answer_decode);
 }
 

@@ -285,7 +285,6 @@ cli::Command env_command() {
                     {"iobench env /data/train --gpus 8 --workers 12 --batch 256",
                      "is /dev/shm large enough for this loader?"},
                     {"iobench env /data --strict --json env.json", "a gate for new nodes"}},
-       .html = true,
        .about_node = true},
       bench::env, answer_env);
 }

@@ -111,14 +111,6 @@ void ladder(const bench::PipelineResult& result, std::string& out) {
 void remarks(const bench::PipelineResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   out += '\n';
-  if (result.checkpoint) {
-    const bench::CheckpointInterference& cost = *result.checkpoint;
-    fmt::format_to(to, "checkpoints: {} of {}, {} each ({}); {} with checkpoints, {} without{}\n", cost.written,
-                   format_rounded_size(cost.bytes), format_duration(cost.mean_seconds),
-                   format_rate(cost.bytes_per_second), per_second_cell(cost.samples_per_second_with),
-                   per_second_cell(cost.samples_per_second_without),
-                   cost.lost_ratio ? fmt::format(": {:.1f} % lost", *cost.lost_ratio * 100) : "");
-  }
   const bench::ToolOverhead& own = result.overhead;
   fmt::format_to(
       to, "overhead of iobench: {} of CPU per sample ({:.1f} % of the measured time), {} per batch, at most {}; ",
@@ -160,8 +152,8 @@ cli::Command pipeline_command() {
            "them to training steps that take --step-time each. This is what a training job does with its input, "
            "without the training. Reports samples per second, how long steps waited, and accelerator utilization by "
            "the MLPerf Storage rule. For each stage, reports the share of time that its threads were busy, starved "
-           "and blocked.\n\nIf a GPU is available, batches are copied to it during the steps, and normalized or "
-           "decoded there on request. Each GPU is checked first. --ladder compares several loaders, from a naive one "
+           "and blocked.\n\nIf a GPU is available, batches are copied to it during the steps, and decoded there "
+           "on request. Each GPU is checked first. --ladder compares several loaders, from a naive one "
            "to one in which all stages overlap.\n\nThe overhead of iobench itself is measured first and reported. "
            "Images that cannot be decoded are counted and left out.",
        .examples = {{"iobench pipeline shards/train --batch 256 --step-time 200ms", "does one GPU ever wait?"},
@@ -170,9 +162,7 @@ cli::Command pipeline_command() {
                     {"iobench pipeline photos --cache cold --epochs 3 --trace trace.json",
                      "first epoch from disk, two from memory, with a trace of every thread"},
                     {"iobench pipeline shards --batch 256 --step spin --step-time 100ms --ladder",
-                     "how much pinned memory, GPU kernels and nvJPEG gain, one after the other"},
-                    {"iobench pipeline shards/train --checkpoint-every 100 --checkpoint-bytes 1GB",
-                     "the cost of checkpoints that are written meanwhile"}},
+                     "how much pinned memory, GPU kernels and nvJPEG gain, one after the other"}},
        .main = {"preset", "gpus", "batch", "step-time", "epochs", "prefetch", "workers", "cache", "backend", "ladder",
                 "budget", "trace"},
        .prometheus = true},

@@ -107,8 +107,8 @@ cli::Command read_command() {
        .description =
            "Reads every PATH once: whole files in blocks, or single samples in random order. Reports bytes and samples "
            "per second, read latency, and how much of the data was in the page cache before and after. With --min-time "
-           "it continues to read, with --repeat it measures again. --job uses the settings of the fio job of that "
-           "name. --mode imagefolder measures list, open, stat, read and close separately and reports the cost of an "
+           "it continues to read, with --repeat it measures again. --mode imagefolder measures list, open, stat, read "
+           "and close separately and reports the cost of an "
            "epoch.\n\nWrites nothing. Fails if the requested cache state or engine is not available. Never falls back "
            "silently.\n\nObjects at s3:// and http(s):// are requested in blocks over 1, 2, 4, ... connections until "
            "more connections add nothing. Reports the time to the first byte, the rate per connection and in total, "
@@ -119,7 +119,8 @@ cli::Command read_command() {
                     {"iobench read shards/train --cache cold --threads 8", "from disk"},
                     {"iobench read shards/train --mode random --direct --samples 5000",
                      "single samples, bypassing the page cache"},
-                    {"iobench read volume.bin --job rand-read", "like fio: random 256 KiB reads, depth 32, direct"},
+                    {"iobench read volume.bin --mode random --block 256KiB --engine uring --direct --min-time 60s",
+                     "like fio's random read, 32 in flight in each thread"},
                     {"iobench read photos --mode imagefolder --threads 32", "the cost of opening millions of files"},
                     {"iobench read tokens.bin --sample-bytes 8192 --mode random --engine mmap",
                      "samples of a token file, through a memory mapping"},

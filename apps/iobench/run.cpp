@@ -35,7 +35,7 @@ std::string headroom_text(const std::optional<double>& ratio) {
 /// Green if it is enough, red if not; colors count no columns.
 std::string headroom_cell(const std::optional<double>& ratio) {
   const std::string text = fmt::format("{:>10}", headroom_text(ratio));
-  return ratio ? cli::painted(text, *ratio < 1 ? cli::Tone::bad : cli::Tone::good) : text;
+  return ratio ? cli::painted(text, *ratio < 1 ? Tone::bad : Tone::good) : text;
 }
 
 /// Without a job, what is needed and the headroom are left out. What more reads deliver matters where storage is the
@@ -162,7 +162,7 @@ cli::Command run_command() {
                      "your own job, with the result as JSON"}},
        .main = {"preset", "gpus", "batch", "step-time", "threads", "workers", "python", "cache", "budget", "repeat"},
        .prometheus = true,
-       .html = true,
+       .schema_version = 2,
        .labels = true,
        .about_node = true,
        .doubts = true},

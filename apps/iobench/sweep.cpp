@@ -63,10 +63,9 @@ cli::Command sweep_command() {
            "takes as long as a batch. Then prints the code of a PyTorch DataLoader. Every point starts from the same "
            "page cache state.",
        .examples = {{"iobench sweep shards/train", "about three minutes, from disk"},
-                    {"iobench sweep shards/train --mode read --direct --budget 1m", "storage only"},
+                    {"iobench sweep shards/train --mode read --budget 1m", "storage only"},
                     {"iobench sweep shards --mode load --cache warm --batch 256 --step-time 200ms",
                      "only the loader of a job"}},
-       .html = true,
        .about_node = true},
       bench::sweep, answer_sweep);
 }

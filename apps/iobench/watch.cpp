@@ -308,7 +308,7 @@ cli::Command watch_command() {
            "the data. Values that are not visible to this user are left out. Stopping it is normal: exit code 0. "
            "--prometheus writes the summary at the end.",
        .examples = {{"iobench watch /data/train --pid 4711", "what limits this job?"},
-                    {"iobench watch /data/train --budget 60s --lines none",
+                    {"iobench watch /data/train --budget 60s --summary",
                      "one minute of the whole node, only the verdict"},
                     {"iobench watch --pid 4711 --summary", "30 s of a job, as text for a ticket"},
                     {"iobench watch --pid 4711 --lines json >> job.jsonl", "one JSON object per interval"},

@@ -143,14 +143,6 @@ cli::Answer answer_cache_release(const dataset::CacheReleaseOptions& options,
   return answer;
 }
 
-cli::Answer answer_cache_renew(const dataset::CacheRenewOptions& options, const dataset::CacheRenewResult& result) {
-  cli::Answer answer;
-  answer.headline = fmt::format("{} renewed until {}", format_count(result.renewed, "lease"), result.expires_at);
-  answer.subject = options.folder;
-  answer.facts = {{"job", result.owner}};
-  return answer;
-}
-
 cli::Answer answer_cache_hold(const dataset::CacheHoldOptions& options, const dataset::CacheHoldResult& result) {
   cli::Answer answer;
   answer.headline = "released by " + result.lease_id;
@@ -164,10 +156,6 @@ cli::Answer answer_cache_rm(const dataset::CacheGcFolder& set) {
   answer.headline = "removed, " + format_size(set.bytes);
   answer.subject = set.path;
   return answer;
-}
-
-cli::CiReport cache_check_ci(const dataset::CacheCheckResult& result) {
-  return problem_report(result.problems, result.problems_total);
 }
 
 }  // namespace
@@ -226,7 +214,7 @@ cli::Command cache_check_command() {
        .examples = {{"shardctl cache check /nvme/cache", "every byte of all sets"},
                     {"shardctl cache check /nvme/cache/train --depth structure", "only names and sizes, fast"},
                     {"shardctl cache check /nvme/cache --repair", "also marks damaged files"}}},
-      dataset::cache_check, answer_cache_check, cache_check_ci);
+      dataset::cache_check, answer_cache_check);
 }
 
 cli::Command cache_release_command() {
@@ -243,19 +231,6 @@ cli::Command cache_release_command() {
                      "all leases of a job, in a Slurm epilog"},
                     {"shardctl cache release /nvme/cache/train --all", "the leases of all jobs"}}},
       dataset::cache_release, answer_cache_release);
-}
-
-cli::Command cache_renew_command() {
-  return cli::make_command<dataset::CacheRenewOptions, dataset::CacheRenewResult>(
-      {.name = "cache renew",
-       .summary = "renew the leases of a job, without the source of the sets",
-       .description =
-           "Protects the sets that this job leases for --lease from now on, and marks them as used. Does not "
-           "contact the source. Exit code 4 if the job has no lease in DIR.",
-       .examples = {{"shardctl cache renew /nvme/cache --lease 12h", "all sets that this pod or job leases"},
-                    {"shardctl cache renew /nvme/cache/train --lease-id lease-0123456789ab",
-                     "an id that stage printed"}}},
-      dataset::cache_renew, answer_cache_renew);
 }
 
 cli::Command cache_hold_command() {

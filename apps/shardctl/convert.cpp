@@ -71,8 +71,7 @@ cli::Command convert_command() {
        .main = {"size", "samples", "shards", "no-shuffle", "on-bad", "resize", "split", "index", "plan", "part",
                 "append", "threads"},
        .resumable = true,
-       .prometheus = true,
-       .html = true},
+       .prometheus = true},
       dataset::try_convert, answer_convert);
 }
 

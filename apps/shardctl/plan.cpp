@@ -40,9 +40,9 @@ cli::Command plan_command() {
                       "machines follow. Prints how many shards there will be and what a loader needs to shuffle them.",
        .examples = {{"shardctl plan imagenet/train -o train.plan",
                      "shuffled, at most 5000 samples or 256 MiB per shard"},
-                    {"shardctl plan imagenet/train -o train.plan --shards 512 --world 64 --workers 8",
-                     "a fixed number of shards, checked against the readers of the job"}},
-       .main = {"output", "list", "size", "samples", "shards", "on-bad", "world", "workers", "threads"}},
+                    {"shardctl plan imagenet/train -o train.plan --multiple-of 512",
+                     "as many shards for each of 64 ranks with 8 loader workers"}},
+       .main = {"output", "list", "size", "samples", "shards", "multiple-of", "on-bad", "threads"}},
       dataset::plan, answer_plan);
 }
 

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "cli/field_text.hpp"
+#include "core/markup.hpp"
 #include "core/units.hpp"
-#include "report/page.hpp"
 
 namespace shardkit::apps {
 namespace {
@@ -72,9 +72,9 @@ cli::CiReport problem_report(const std::vector<dataset::Problem>& problems, std:
   report.conclusion = cli::format_value(total, Unit::count) + " problems";
   report.details = "\n| severity | code | location | meaning |\n|---|---|---|---|\n";
   for (const dataset::Problem& problem : problems) {
-    report.details += fmt::format(
-        "| {} | `{}` | {} | {} |\n", problem.severity == Severity::error ? "error" : "warning", problem.code,
-        report::markdown_text(position_of(problem)), report::markdown_text(cli::printable(problem.text)));
+    report.details +=
+        fmt::format("| {} | `{}` | {} | {} |\n", problem.severity == Severity::error ? "error" : "warning",
+                    problem.code, markdown_text(position_of(problem)), markdown_text(cli::printable(problem.text)));
   }
   return report;
 }

@@ -46,8 +46,7 @@ cli::Command stat_command() {
                       "headers and labels. Reports how sizes are distributed, how balanced the classes are, how many "
                       "classes a shard contains, and how many samples a loader must buffer to mix them.",
        .examples = {{"shardctl stat shards/train", "from indexes if they exist"},
-                    {"shardctl stat 'laion/{00000..00099}.tar' --json -", "for scripts"}},
-       .html = true},
+                    {"shardctl stat 'laion/{00000..00099}.tar' --json -", "for scripts"}}},
       dataset::stat, answer_stat);
 }
 

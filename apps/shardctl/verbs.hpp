@@ -23,7 +23,6 @@ cli::Command cache_ls_command();
 cli::Command cache_warm_command();
 cli::Command cache_gc_command();
 cli::Command cache_check_command();
-cli::Command cache_renew_command();
 cli::Command cache_hold_command();
 cli::Command cache_release_command();
 cli::Command cache_rm_command();

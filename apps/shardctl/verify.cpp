@@ -48,8 +48,7 @@ cli::Command verify_command() {
                     {"shardctl verify shards/train --depth decode --junit report.xml",
                      "also decodes every image, for a CI job"},
                     {"shardctl verify shards/train --against imagenet/train", "compares with the source tree"}},
-       .main = {"depth", "strict", "against", "threads", "junit", "markdown", "html"},
-       .html = true},
+       .main = {"depth", "strict", "against", "threads", "junit", "markdown"}},
       dataset::verify, answer_verify, verify_ci);
 }
 

@@ -274,8 +274,9 @@ void check_classes(const ImageFolderScan& scan, const SourceFolder& source, cons
     if (!item.files.empty() || options.allow_empty) continue;
     const std::string path = source.path_of(item.name);
     throw Error(ErrorCode::corrupt, At{path},
-                "class folder '{}' has no images; accept it with --allow-empty, or move it away: {}", path,
-                remedy::in_text(remedy::move_away({path})));
+                "class folder '{}' has no images; move it away: {}. Without it, later classes get lower "
+                "labels, unless --class-map gives them",
+                path, remedy::in_text(remedy::move_away({path})));
   }
 }
 

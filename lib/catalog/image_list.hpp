@@ -22,7 +22,7 @@ struct ImageListOptions {
 struct ImageList {
   ImageFolderScan scan;
   /// Images may have several labels, in a JSON list. Then the scan has no classes: the
-  /// labels are for the .json member (image_notes.hpp).
+  /// labels are for the .json member (image_table.hpp).
   bool several_labels = false;
   /// Some image has several rows. Its rows are for the .json member, and it has a label only if they all agree. A class
   /// map may give several classes one number; the class is then the bytewise first of them.

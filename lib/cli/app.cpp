@@ -54,17 +54,21 @@ std::vector<std::pair<std::string, std::string>> parse_labels(const std::vector<
 class CommandRun {
  public:
   CommandRun(const App& app, const Command& command, const Console& console)
-      : console_(console), command_(command), text_(command.text()), invocation_(command.prepare()) {
+      : app_(app), console_(console), command_(command), text_(command.text()), invocation_(command.prepare()) {
     report_.program = app.name;
     const char* path = app.result_variable == nullptr ? nullptr : std::getenv(app.result_variable);
     if (path != nullptr && *path != '\0') result_path_ = path;
     report_.verb = text_.name;
+    report_.schema_version = text_.schema_version;
     report_.started_at = std::chrono::system_clock::now();
   }
 
   ParseOutcome parse(const std::vector<std::string>& args) {
     try {
-      const ParseOutcome outcome = parse_options(command_, invocation_, common_, args);
+      const ParseOutcome outcome = parse_options(command_, app_.elsewhere, invocation_, common_, args);
+      for (std::optional<std::string>* file : {&common_.json, &common_.prometheus, &common_.junit, &common_.markdown}) {
+        if (*file) *file = named_for_node(**file);
+      }
       report_.labels = parse_labels(common_.labels);
       return outcome;
     } catch (...) {
@@ -189,7 +193,7 @@ class CommandRun {
   void require_reports() {
     try {
       require_outputs();
-      for (const auto& path : {common_.json, common_.prometheus, common_.junit, common_.markdown, common_.html}) {
+      for (const auto& path : {common_.json, common_.prometheus, common_.junit, common_.markdown}) {
         if (path && !may_replace(*path, title())) outputs_clash_ = true;
       }
     } catch (const Error&) {  // the command line is the error to report
@@ -252,7 +256,6 @@ class CommandRun {
     write_file(common_.prometheus, prometheus_text);
     write_file(common_.junit, [&](const Report& report) { return junit_xml(report, invocation_.ci_report()); });
     write_file(common_.markdown, [&](const Report& report) { return ci_markdown(report, invocation_.ci_report()); });
-    write_file(common_.html, html_page);
     if (wants_json_file()) write_file(common_.json, envelope_json);
     write_file(result_path_, envelope_json);
     const std::string text = standard_output(worked);
@@ -297,6 +300,7 @@ class CommandRun {
     }
   }
 
+  const App& app_;
   const Console& console_;
   const Command& command_;
   const CommandText& text_;
@@ -338,9 +342,12 @@ int unknown_verb(const App& app, const std::string& group, const std::string& wo
   if (word == "-v" && group.empty()) meant = "--version";
   const auto synonym = std::ranges::find(app.synonyms, word, [](const auto& pair) { return pair.first; });
   if (group.empty() && synonym != app.synonyms.end()) meant = synonym->second;
-  const std::string error =
-      fmt::format("{}: error: {}{}: unknown {}{}", app.name, group, printable(word), is_option ? "option" : "verb",
-                  meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
+  const std::string_view instead = replacement(app.elsewhere, group.substr(0, group.size() - !group.empty()), word);
+  const std::string why = !instead.empty()
+                              ? fmt::format("this verb was removed; {}", instead)
+                              : fmt::format("unknown {}{}", is_option ? "option" : "verb",
+                                            meant.empty() ? "" : fmt::format("; did you mean {}{}?", group, meant));
+  const std::string error = fmt::format("{}: error: {}{}: {}", app.name, group, printable(word), why);
   console.err << fmt::format("{}\nrun '{} {}--help' for the list of verbs; options go after the verb\n", error,
                              app.name, group);
   write_termination_message(console.termination_log, error, "");

@@ -29,6 +29,7 @@ struct App {
   std::vector<Command> commands;
   /// Words that users try for a verb, and the verb.
   std::vector<std::pair<std::string_view, std::string_view>> synonyms = {};
+  std::vector<Elsewhere> elsewhere = {};
   /// Verbs, groups or words of shared topics, and the page of docs/ that explains them:
   /// {"cache", "how-to/node-cache.md"}.
   std::vector<std::pair<std::string_view, std::string_view>> pages = {};

@@ -4,9 +4,12 @@ namespace shardkit::cli {
 
 void CommonOptions::describe(FieldList& v, const Command* command) {
   v.topic("Report and log");
-  v.field(
-      {"json", "write the result as JSON to FILE; with -, standard output contains only the JSON", Role::output_file},
-      json);
+  v.field({"json",
+           "write the result as JSON to FILE; with -, standard output contains only the JSON. In names of reports, %n "
+           "is the "
+           "name of the node, and %j the Slurm job",
+           Role::output_file},
+          json);
   if (command == nullptr || command->text().prometheus) {
     v.field({"prometheus", "write metrics to FILE for the textfile collector of Prometheus' node_exporter",
              Role::output_file},
@@ -16,9 +19,6 @@ void CommonOptions::describe(FieldList& v, const Command* command) {
     v.field({"junit", "write findings to FILE as JUnit XML, for the test report of a CI", Role::output_file}, junit);
     v.field({"markdown", "write findings to FILE as Markdown, for the job summary of a CI", Role::output_file},
             markdown);
-  }
-  if (command == nullptr || command->text().html) {
-    v.field({"html", "write the result to FILE as a page for browsers, with plots", Role::output_file}, html);
   }
   if (command == nullptr || command->text().labels) {
     v.field({"label", "add KEY=VALUE to the host in the result and to all metrics, such as rack=r7", "LIST"}, labels);

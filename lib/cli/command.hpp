@@ -13,6 +13,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "core/tone.hpp"
 
 /// A verb as seen by both programs: its texts, and a function over plain described structs behind one interface.
 namespace shardkit::cli {
@@ -32,7 +33,7 @@ struct CommandText {
   std::vector<std::string_view> main = {};  ///< names of the options that -h shows; empty: all
   bool resumable = false;                   ///< after an interruption, the same command continues
   bool prometheus = false;                  ///< takes --prometheus FILE
-  bool html = false;                        ///< takes --html FILE
+  int schema_version = 1;                   ///< of its result; readers of old results are in bench/results
   bool labels = false;                      ///< takes --label KEY=VALUE
   bool soft_fail = false;                   ///< accepts --soft-fail, which turns failures into exit code 0
   bool streams = false;                     ///< writes to Context::output() while it works; has no final report
@@ -41,8 +42,11 @@ struct CommandText {
   bool live = false;  ///< writes lines there while it works, instead of progress; its report follows them
 };
 
-/// The color of a headline.
-enum class Tone { neutral, good, unclear, bad };
+/// A verb or an option that was removed, and what to use now.
+struct Elsewhere {
+  std::string_view name;     ///< "cache renew"; "convert --keep-cached"; "--html": that of any verb
+  std::string_view instead;  ///< "read the shards once after the command"
+};
 
 /// The size of a terminal that a report fits.
 inline constexpr std::size_t kReportColumns = 80;
@@ -164,7 +168,6 @@ struct CommonOptions {
   std::optional<std::string> prometheus = {};
   std::optional<std::string> junit = {};
   std::optional<std::string> markdown = {};
-  std::optional<std::string> html = {};
   std::vector<std::string> labels = {};  ///< "KEY=VALUE"
   LogFormat log = LogFormat::text;
   bool quiet = false;

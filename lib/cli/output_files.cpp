@@ -16,6 +16,8 @@
 #include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "io/publish.hpp"
+#include "system/host.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::cli {
 namespace {
@@ -135,6 +137,25 @@ void require_writable(const Field& output, const std::string& path, const std::s
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     throw system_error(errno, fmt::format("write {} {}: its folder cannot be used:", option, path), folder);
   }
+}
+
+std::string named_for_node(const std::string& path) {
+  std::string named;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const std::string_view rest = std::string_view(path).substr(i);
+    if (rest.starts_with("%n")) {
+      named += system::node_name();
+    } else if (rest.starts_with("%j")) {
+      const auto job = system::process_environment()("SLURM_JOB_ID");
+      if (!job) throw usage_error("'{}': %j is the number of a Slurm job, and SLURM_JOB_ID is not set", path);
+      named += *job;
+    } else {
+      named += path[i];
+      continue;
+    }
+    ++i;  // the letter
+  }
+  return named;
 }
 
 void write_output_file(const std::string& path, const std::string& text) {

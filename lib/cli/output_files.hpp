@@ -23,6 +23,10 @@ class OutputClosed final : public Error {
 /// other order, if that would be possible.
 void require_writable(const Field& output, const std::string& path, const std::string& swapped = {});
 
+/// The name of a report with %n replaced by the name of the node, and %j by SLURM_JOB_ID, so that one command line
+/// serves many nodes. Throws Error{usage} for %j outside of a job.
+std::string named_for_node(const std::string& path);
+
 /// Publishes `text` as `path`: either the old file or the new one is there, never a part. Devices and pipes are written
 /// directly. Throws Error.
 void write_output_file(const std::string& path, const std::string& text);

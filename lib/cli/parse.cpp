@@ -239,8 +239,19 @@ class Binder {
   std::map<std::string, std::string> misnomers_;  ///< the options that other verbs call so
 };
 
-[[noreturn]] void reject_unknown_option(const CLI::App& app, const Binder& binder, const std::string& argument) {
+/// The options that a command line may have.
+struct Known {
+  const CLI::App& app;
+  const Binder& binder;
+  std::string_view verb;
+  std::span<const Elsewhere> removed;
+};
+
+[[noreturn]] void reject_unknown_option(const Known& options, const std::string& argument) {
+  const auto& [app, binder, verb, removed] = options;
   const std::string name = argument.substr(0, argument.find('='));
+  const std::string_view instead = replacement(removed, verb, name);
+  if (!instead.empty()) reject(name, fmt::format("this option was removed; {}", instead));
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
   std::string meant = binder.meant_by(name);
@@ -249,10 +260,10 @@ class Binder {
 }
 
 /// The arguments that CLI11 did not recognize as options.
-std::vector<std::string> operand_texts(const CLI::App& app, const Binder& binder) {
-  std::vector<std::string> texts = app.remaining();
+std::vector<std::string> operand_texts(const Known& options) {
+  std::vector<std::string> texts = options.app.remaining();
   for (const std::string& text : texts) {
-    if (text.size() > 1 && text[0] == '-') reject_unknown_option(app, binder, text);
+    if (text.size() > 1 && text[0] == '-') reject_unknown_option(options, text);
   }
   return texts;
 }
@@ -290,8 +301,15 @@ void store_operands(const std::vector<OperandSlot>& slots, const std::vector<std
 
 }  // namespace
 
-ParseOutcome parse_options(const Command& command, Invocation& invocation, CommonOptions& common,
-                           std::vector<std::string> args) {
+std::string_view replacement(std::span<const Elsewhere> removed, std::string_view verb, std::string_view name) {
+  const std::string full = fmt::format("{} {}", verb, name);
+  const auto found =
+      std::ranges::find_if(removed, [&](const Elsewhere& item) { return item.name == name || item.name == full; });
+  return found == removed.end() ? std::string_view() : found->instead;
+}
+
+ParseOutcome parse_options(const Command& command, std::span<const Elsewhere> removed, Invocation& invocation,
+                           CommonOptions& common, std::vector<std::string> args) {
   CLI::App app;
   app.set_help_flag("-h");
   app.set_help_all_flag("--help");
@@ -317,7 +335,7 @@ ParseOutcome parse_options(const Command& command, Invocation& invocation, Commo
     throw usage_error("{}", error.what());
   }
   binder.check_given_once();
-  std::vector<std::string> operands = operand_texts(app, binder);
+  std::vector<std::string> operands = operand_texts({app, binder, command.text().name, removed});
   operands.insert(operands.end(), literal.begin(), literal.end());
   store_operands(binder.operands(), operands);
   check_ranges(field_tree([&](FieldList& v) { invocation.describe_options(v); }));

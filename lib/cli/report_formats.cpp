@@ -16,9 +16,8 @@
 #include "core/fields.hpp"
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
+#include "core/markup.hpp"
 #include "core/text.hpp"
-#include "report/charts.hpp"
-#include "report/page.hpp"
 #include "system/clock.hpp"
 #include "system/host.hpp"
 
@@ -46,17 +45,16 @@ Json host_json(const Report& report) {
 std::string report_title(const Report& report) { return fmt::format("{} {}", report.program, report.verb); }
 
 std::string element(const CiCase& one) {
-  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", report::escaped_html(one.group),
-                                       report::escaped_html(one.name));
+  const std::string head =
+      fmt::format("    <testcase classname=\"{}\" name=\"{}\"", escaped_html(one.group), escaped_html(one.name));
   if (one.outcome == CiCase::Outcome::passed) return head + "/>\n";
   return fmt::format("{}>\n      <{} message=\"{}\"/>\n    </testcase>\n", head,
-                     one.outcome == CiCase::Outcome::failed ? "failure" : "skipped", report::escaped_html(one.message));
+                     one.outcome == CiCase::Outcome::failed ? "failure" : "skipped", escaped_html(one.message));
 }
 
 std::string failed_run(const Report& report) {
   return fmt::format("    <testcase classname=\"{}\" name=\"run\">\n      <error message=\"{}\"/>\n    </testcase>\n",
-                     report::escaped_html(report_title(report)),
-                     report::escaped_html(printable(report.outcome.failure->what())));
+                     escaped_html(report_title(report)), escaped_html(printable(report.outcome.failure->what())));
 }
 
 /// For label values and, with other `special`, help texts of Prometheus, where a newline is \n.
@@ -169,7 +167,7 @@ std::string node_line(const Report& report) {
 std::string envelope_json(const Report& report) {
   Json json;
   json["schema"] = "shardkit/" + verb_slug(report.verb);
-  json["schema_version"] = kSchemaVersion;
+  json["schema_version"] = report.schema_version;
   json["tool"] = {{"name", report.program}, {"version", build_version()}, {"commit", build_commit()}};
   json["started_at"] = system::rfc3339(report.started_at);
   json["elapsed_seconds"] = report.elapsed_seconds;
@@ -203,17 +201,15 @@ std::string junit_xml(const Report& report, const CiReport& found) {
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" "
       "errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\" timestamp=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
-      report::escaped_html(report_title(report)), failed ? 1 : found.cases.size(), count(CiCase::Outcome::failed),
+      escaped_html(report_title(report)), failed ? 1 : found.cases.size(), count(CiCase::Outcome::failed),
       failed ? 1 : 0, count(CiCase::Outcome::skipped), report.elapsed_seconds, system::rfc3339(report.started_at),
       elements);
 }
 
-std::string html_page(const Report& report) { return report::html(report::page_of(parse_json(envelope_json(report)))); }
-
 std::string ci_markdown(const Report& report, const CiReport& found) {
   const std::string head = fmt::format("### {}: ", report_title(report));
   if (!report.outcome.failure) return fmt::format("{}{}\n{}", head, found.conclusion, found.details);
-  return fmt::format("{}failed\n\n{}\n", head, report::markdown_text(printable(report.outcome.failure->what())));
+  return fmt::format("{}failed\n\n{}\n", head, markdown_text(printable(report.outcome.failure->what())));
 }
 
 std::string prometheus_text(const Report& report) {

@@ -17,12 +17,11 @@
 /// metrics, and JUnit XML and Markdown for continuous integration.
 namespace shardkit::cli {
 
-inline constexpr int kSchemaVersion = 1;
-
 /// Contents of an envelope besides host and build.
 struct Report {
   std::string_view program;
   std::string_view verb;  ///< as typed: "stage", "cache ls"
+  int schema_version = 1;
   std::chrono::system_clock::time_point started_at;
   double elapsed_seconds = 0;
   std::vector<FieldNode> options;
@@ -44,9 +43,6 @@ std::string node_line(const Report& report);
 /// Described members as JSON on one line, with a member "event" first and a newline at the end: a row of JSON lines.
 /// Valid JSON for any input: NaN and infinity become null, bytes that are not UTF-8 become U+FFFD.
 std::string json_line(std::string_view event, const std::vector<FieldNode>& nodes);
-
-/// The envelope as a page for browsers (report/page.hpp).
-std::string html_page(const Report& report);
 
 /// JUnit XML for Jenkins, GitLab and GitHub actions: a suite named after the verb. A failed run is one case with an
 /// error instead of `found`.

@@ -142,10 +142,9 @@ ChecksumStream::ChecksumStream(ChecksumKind kind)
   if (digest == nullptr) return;
   context_.reset(EVP_MD_CTX_new());
   if (EVP_DigestInit_ex(context_.get(), digest, nullptr) == 1) return;
-  throw Error(
-      ErrorCode::unsupported,
-      fmt::format("this system's OpenSSL does not allow {}, which {} need", enum_name(kind),
-                  kind == ChecksumKind::md5 ? "wids indexes and --validate etag" : "checksums of object stores"));
+  throw Error(ErrorCode::unsupported,
+              fmt::format("this system's OpenSSL does not allow {}, which {} need", enum_name(kind),
+                          kind == ChecksumKind::md5 ? "wids indexes" : "checksums of object stores"));
 }
 
 void ChecksumStream::update(Bytes bytes) {

@@ -17,7 +17,7 @@ std::span<const Words> words_in_use;
 std::string filled(Act act, const std::vector<std::string>& gaps = {}) {
   const auto words = std::ranges::find(words_in_use, act, &Words::act);
   if (words == words_in_use.end()) {
-    std::string text = (act < Act::salvage ? "" : " ") + std::string(enum_names(act)[static_cast<std::size_t>(act)]);
+    std::string text = (act < Act::set_folder ? "" : " ") + std::string(enum_names(act)[static_cast<std::size_t>(act)]);
     for (const std::string& gap : gaps) text += (gap.empty() || gap.starts_with(' ') ? "" : " ") + gap;
     return text;
   }
@@ -45,11 +45,11 @@ std::string list(const Named& shards) { return filled(Act::list, {words(shards)}
 
 std::string reshard(const Named& shards, const Repairs& repairs) {
   std::string command = filled(Act::reshard, {words(shards)});
+  if (!repairs.set.empty()) command += filled(Act::set_folder, {shell_word(repairs.set)});
   if (repairs.salvage) command += filled(Act::salvage);
   if (repairs.mark_duplicates) command += filled(Act::mark_duplicates);
   if (repairs.drop_bad) command += filled(Act::drop_bad);
   if (repairs.merge_classes) command += filled(Act::merge_classes);
-  if (repairs.drop_large) command += filled(Act::drop_large);
   if (!repairs.rename.empty()) command += filled(Act::rename, {shell_word(repairs.rename)});
   if (repairs.shards > 0) command += filled(Act::shards, {fmt::to_string(repairs.shards)});
   return command;
@@ -61,10 +61,14 @@ std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks) {
   return reshard(shards) + filled(Act::multiple_of, {fmt::to_string(ranks)});
 }
 
-std::string convert(const std::string& source, const std::string& options) {
-  return filled(Act::convert, {word(source, "SRC"), options});
+std::string convert(const std::string& source, const std::string& options, const std::string& set) {
+  return filled(Act::convert, {word(source, "SRC"), (set.empty() ? set : '/' + set) + options});
 }
 std::string list_classes(const Named& folders) { return filled(Act::list_classes, {words(folders)}); }
+std::string add_header(const std::string& table, const std::string& header) {
+  return filled(Act::add_header, {shell_quoted("1i " + header), word(table, "FILE")});
+}
+std::string from_parquet(const std::string& table) { return filled(Act::from_parquet, {word(table, "FILE")}); }
 std::string plan(const std::string& source, const std::string& output) {
   return filled(Act::plan, {word(source, "SRC"), shell_word(output)});
 }
@@ -96,7 +100,7 @@ std::string stage(const std::string& source, const std::string& folder, const st
 std::string with_merge_classes(const std::string& command) { return command + filled(Act::merge_classes); }
 std::string with_mark_duplicates(const std::string& command) { return command + filled(Act::mark_duplicates); }
 std::string with_salvage(const std::string& command) { return command + filled(Act::salvage); }
-std::string with_drop_large(const std::string& command) { return command + filled(Act::drop_large); }
+std::string with_drop_bad(const std::string& command) { return command + filled(Act::drop_bad); }
 std::string with_leave_out(const std::string& command, std::uint64_t most) {
   return command + filled(Act::leave_out) + (most > 0 ? filled(Act::max_bad, {fmt::to_string(most)}) : std::string());
 }

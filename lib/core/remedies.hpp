@@ -19,6 +19,8 @@ enum class Act {
   reshard,
   convert,
   list_classes,
+  add_header,
+  from_parquet,
   plan,
   merge,
   parts,
@@ -31,11 +33,11 @@ enum class Act {
   check_repair,
   stage,
   // options of them
+  set_folder,
   salvage,
   mark_duplicates,
   drop_bad,
   merge_classes,
-  drop_large,
   rename,
   shards,
   multiple_of,
@@ -47,11 +49,11 @@ enum class Act {
 };
 constexpr auto enum_names(Act) {
   return std::to_array<std::string_view>(
-      {"verify",    "list",          "reshard",      "convert",        "list_classes", "plan",
-       "merge",     "parts",         "index",        "index_replace",  "move_away",    "evict",
-       "release",   "release_all",   "check_repair", "stage",          "salvage",      "mark_duplicates",
-       "drop_bad",  "merge_classes", "drop_large",   "rename",         "shards",       "multiple_of",
-       "leave_out", "max_bad",       "index_reader", "stage_in_cache", "stage_by_size"});
+      {"verify",       "list",           "reshard",      "convert", "list_classes",  "add_header", "from_parquet",
+       "plan",         "merge",          "parts",        "index",   "index_replace", "move_away",  "evict",
+       "release",      "release_all",    "check_repair", "stage",   "set_folder",    "salvage",    "mark_duplicates",
+       "drop_bad",     "merge_classes",  "rename",       "shards",  "multiple_of",   "leave_out",  "max_bad",
+       "index_reader", "stage_in_cache", "stage_by_size"});
 }
 
 /// The words for an act.
@@ -71,13 +73,13 @@ using Named = std::vector<std::string>;
 struct Repairs {
   bool salvage = false;          ///< cut shards, and samples whose bytes changed
   bool mark_duplicates = false;  ///< duplicate keys, and duplicate extensions within a sample
-  bool drop_bad = false;         ///< images that cannot be decoded, labels and texts without data
+  bool drop_bad = false;         ///< images that cannot be decoded, labels and texts without data, samples of 8 GiB
   bool merge_classes = false;    ///< labels that mean different classes in different folders
-  bool drop_large = false;       ///< samples that no plain header can describe, because of their size
   std::string rename = {};       ///< "=jpg": members without an extension
   std::uint64_t shards = 0;      ///< to write; 0: as usual. Repairs nothing
+  std::string set = {};          ///< folder below the output, for one of several sets. Repairs nothing
 
-  bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || drop_large || !rename.empty(); }
+  bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || !rename.empty(); }
 };
 
 // Commands, for in_text() or on lines of their own.
@@ -92,10 +94,14 @@ std::string reshard(const Named& shards, const Repairs& repairs = {});
 std::string reshard_unread(const Named& shards);
 /// Writes as many shards as loaders of `ranks` need.
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks);
-/// Writes all sets of a source. `options` are in the form of command_text().
-std::string convert(const std::string& source, const std::string& options);
+/// Writes all sets of a source. `options` are in the form of command_text(). `set`: into this folder of the target.
+std::string convert(const std::string& source, const std::string& options, const std::string& set = {});
 /// Writes the names of the class folders in local folders to classes.txt, for --class-map.
 std::string list_classes(const Named& folders);
+/// Adds a first line to a table.
+std::string add_header(const std::string& table, const std::string& header);
+/// Writes a Parquet file as JSON Lines.
+std::string from_parquet(const std::string& table);
 /// Plans one set of a source with a class map for all sets.
 std::string plan(const std::string& source, const std::string& output);
 /// Joins the parts of a set.
@@ -123,7 +129,7 @@ std::string stage(const std::string& source, const std::string& folder, const st
 std::string with_merge_classes(const std::string& command);
 std::string with_mark_duplicates(const std::string& command);
 std::string with_salvage(const std::string& command);
-std::string with_drop_large(const std::string& command);
+std::string with_drop_bad(const std::string& command);
 /// Leaves out bad files. `most`: value for --max-bad, or 0 if the given value or the default is enough.
 std::string with_leave_out(const std::string& command, std::uint64_t most);
 std::string with_rename(const std::string& command, std::string_view extension, std::string_view to);

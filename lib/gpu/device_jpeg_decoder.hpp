@@ -43,7 +43,7 @@ struct DeviceImage {
   std::uint32_t height = 0;
 };
 
-/// A JPEG and the target of its pixels. Dimensions as in its header (image/jpeg_header.hpp).
+/// A JPEG and the target of its pixels. Dimensions as in its header (image/image_header.hpp).
 struct DeviceJpeg {
   Bytes encoded;
   DeviceImage image;
@@ -65,7 +65,7 @@ class DeviceJpegDecoder {
 
   /// The engine for this image, from its header; empty if the CPU must decode it: other formats, damaged headers, CMYK,
   /// 12 bits, arithmetic coding, unsupported subsampling, or dimensions that the library reads differently from
-  /// image/jpeg_header.hpp. Thread-safe.
+  /// image/image_header.hpp. Thread-safe.
   virtual std::optional<JpegEngine> engine_for(Bytes encoded) = 0;
 
   /// Decodes images for which engine_for() returned this engine, and returns when all pixels are there. Nothing else

@@ -7,10 +7,9 @@
 
 namespace shardkit::io {
 
-LargeFile::LargeFile(OutputFiles& files, std::string path, std::uint64_t most_bytes, bool keep_cached)
-    : file_(files, std::move(path)) {
+LargeFile::LargeFile(OutputFiles& files, std::string path, std::uint64_t most_bytes) : file_(files, std::move(path)) {
   const bool is_large = most_bytes >= kBlockBytes;  // a smaller one costs less in the page cache
-  if (is_large && !keep_cached && file_.file().bypass_cache()) file_.file().reserve(most_bytes);
+  if (is_large && file_.file().bypass_cache()) file_.file().reserve(most_bytes);
 }
 
 LargeFile::Pages LargeFile::append(MutableBytes memory, std::size_t begin, std::size_t size) {

@@ -18,8 +18,7 @@ class LargeFile {
   static constexpr std::size_t kPage = AlignedBuffer::kAlignment;
 
   /// `most_bytes`: its size, or a limit of it. The space is reserved, and the remainder is given back by commit().
-  /// `keep_cached`: leave it in the page cache, for a reader that follows.
-  LargeFile(OutputFiles& files, std::string path, std::uint64_t most_bytes, bool keep_cached);
+  LargeFile(OutputFiles& files, std::string path, std::uint64_t most_bytes);
 
   /// Where bytes of this offset should begin in a buffer, which spares append() from moving them.
   static std::size_t begin_for(std::uint64_t offset) { return offset % kPage; }

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/markup.hpp"
 
 namespace shardkit::report {
 namespace {
@@ -85,21 +85,6 @@ double legend(Drawing& drawing, std::span<const std::string> names, std::span<co
 }
 
 }  // namespace
-
-std::string escaped_html(std::string_view text) {
-  constexpr std::string_view kSpecial = "&<>\"'";
-  constexpr std::array kEntities{"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-  std::string out;
-  for (const char c : as_utf8(text)) {
-    const std::size_t found = kSpecial.find(c);
-    const bool control = (c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
-    out += control                           ? std::string("\xef\xbf\xbd")
-           : found == std::string_view::npos ? std::string(1, c)
-                                             : kEntities[found];
-    if (out.ends_with("\xef\xbf\xbe") || out.ends_with("\xef\xbf\xbf")) out.back() = '\xbd';  // not in XML
-  }
-  return out;
-}
 
 std::string bar_chart(std::string_view title, std::span<const Bar> bars) {
   constexpr double kRow = 36;

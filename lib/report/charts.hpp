@@ -13,9 +13,6 @@ namespace shardkit::report {
 /// The classes of colors: series in order, and judgments.
 enum class Color { first, second, third, fourth, fifth, good, bad, unclear };
 
-/// A text for HTML, XML and attribute values: with entities, without control characters and invalid UTF-8.
-std::string escaped_html(std::string_view text);
-
 /// A horizontal bar with its label and value above it.
 struct Bar {
   std::string label;

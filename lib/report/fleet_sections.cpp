@@ -111,7 +111,7 @@ std::optional<Section> changes(const Source& source) {
   if (metrics.empty()) return std::nullopt;
   section.paragraphs.push_back(
       section.table.rows.empty()
-          ? "None: no metric regressed or improved. A change needs 9 runs on each side."
+          ? "None. A change needs 9 runs on each side, and runs that do not drift."
           : "Runs at which a metric regressed or improved by the rule of iobench compare. A change needs 9 runs on "
             "each side.");
   return section;
@@ -125,11 +125,11 @@ std::optional<Section> metrics_over_time(const Source& source) {
       "A dot is a run. The band is where 95 % of new runs are expected. A dashed line is a change point.");
   section.table.columns = {"metric", "date", "value", "disturbed", "file"};
   for (const Json& metric : metrics) {
-    const Json& bands = list_at(metric, "bands");
-    section.figures.emplace_back(
-        metric_chart(metric),
-        fmt::format("{}, {} now", text_at(metric, "metric").value_or(""),
-                    bands.empty() ? "disturbed" : shown(member(bands.back(), "median"), unit_of(metric))));
+    const std::string changed = text_at(metric, "now.text").value_or("");
+    const Json* now = member(metric, "now.value");
+    section.figures.emplace_back(metric_chart(metric),
+                                 fmt::format("{}, {}", text_at(metric, "metric").value_or(""),
+                                             changed.empty() ? shown(now, unit_of(metric)) + " now" : changed));
     for (const Json& point : list_at(metric, "points")) {
       section.table.rows.push_back(
           {text_at(metric, "metric").value_or(""), format_day(number_at(point, "unix_time_seconds").value_or(0)),
@@ -177,6 +177,7 @@ std::optional<Section> fleet_list(const Source& source) {
     const auto share = number_at(row, "slowest_ratio");
     if (!share || bars.size() == kMostBars) continue;
     const bool slow = is_true(row, "straggler") || is_true(row, "gate_missed");
+    if (list_at(row, "rates").empty()) continue;
     bars.push_back(
         {text_at(row, "name").value_or(""),
          fmt::format("{:.0f} % of the median, {}", *share * 100, text_at(row, "slowest_metric").value_or("")),
@@ -193,9 +194,10 @@ std::optional<Section> fleet_list(const Source& source) {
         fmt::format("The {} slowest of {} nodes; the table has all.", bars.size(), rows.size()));
   }
   section.table = table_of(rows, {{"node", "name"},
+                                  {"state", "state"},
                                   {"group", "group"},
-                                  {"slow", "straggler"},
                                   {"misses the gate", "gate_missed"},
+                                  {"runs", "runs", Unit::count},
                                   {"of the median", "slowest_ratio", Unit::factor},
                                   {"in", "slowest_metric"},
                                   {"clock offset", "clock_offset_seconds", Unit::seconds},

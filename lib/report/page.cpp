@@ -11,6 +11,7 @@
 
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
+#include "core/markup.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "report/charts.hpp"
@@ -324,15 +325,6 @@ std::string html(const Page& page) {
     fmt::format_to(to, "<script type=\"application/json\" id=\"result\">{}</script>\n", embedded(page.attachment));
   }
   return out + "</body></html>\n";
-}
-
-std::string markdown_text(std::string_view text) {
-  std::string out;
-  for (const char c : as_utf8(text)) {
-    if (std::string_view("|\\`<*_").find(c) != std::string_view::npos) out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
 }
 
 std::string markdown(const Page& page) {

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/tone.hpp"
+
 /// A report for people: one page from the JSON envelope of a result, as HTML that needs no network and no script, or as
 /// Markdown for tickets. Pure functions; all texts are escaped here.
 namespace shardkit::report {
@@ -33,9 +35,6 @@ struct Section {
   Table table = {};
 };
 
-/// How the first line is colored.
-enum class Tone { neutral, good, unclear, bad };
-
 struct Page {
   std::string kind;      ///< "iobench run"
   std::string headline;  ///< the verdict, or the error
@@ -51,9 +50,6 @@ std::string html(const Page& page);
 /// Without plots and attachment. Tables are cut after kMarkdownRows.
 std::string markdown(const Page& page);
 inline constexpr std::size_t kMarkdownRows = 25;
-
-/// Text for a table cell, or a line, of Markdown.
-std::string markdown_text(std::string_view text);
 
 /// The page of a result of any verb. What the result does not contain is left out. Never throws for what an envelope
 /// contains.

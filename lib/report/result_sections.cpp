@@ -18,8 +18,8 @@ Color judged(const std::optional<double>& headroom) {
   return *headroom < 1 ? Color::bad : Color::good;
 }
 
-std::optional<Section> ladder(const Source& source) {
-  const Json& rows = list_at(source.result, "ladder");
+std::optional<Section> rates_of_stages(const Source& source) {
+  const Json& rows = list_at(source.result, "stages");
   std::vector<Bar> bars;
   bool has_requirement = false;
   for (const Json& row : rows) {
@@ -420,8 +420,8 @@ std::optional<Section> hints(const Source& source) {
 
 std::span<const SectionOf> result_sections() {
   static constexpr auto sections =
-      std::to_array<SectionOf>({ladder, stage_time, over_time, latency, sweep, scaling, store_levels, prefetch, epochs,
-                                repeated, transfer, findings, machine, presets, hints, loader});
+      std::to_array<SectionOf>({rates_of_stages, stage_time, over_time, latency, sweep, scaling, store_levels, prefetch,
+                                epochs, repeated, transfer, findings, machine, presets, hints, loader});
   return sections;
 }
 

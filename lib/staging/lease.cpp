@@ -92,7 +92,7 @@ io::File lease_folder(const std::string& folder) {
 std::string describe(const LeaseFile& file) {
   if (!file.lease) return fmt::format("leased by an unreadable lease ({})", file.fault);
   return fmt::format("leased by {} until {}{}", file.lease->owner, system::rfc3339(file.lease->expires_at),
-                     file.lease->holder.empty() ? "" : ", which its `cache hold` renews");
+                     file.is_held ? ", which its `cache hold` renews" : "");
 }
 
 std::string write_lease(const Lease& lease) {

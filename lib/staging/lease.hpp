@@ -39,8 +39,7 @@ struct LeaseFile {
   bool lives_at(system::WallTime now) const { return !lease || now < lease->expires_at; }
 };
 
-/// "leased by job-7 until 2026-01-02T03:04:05Z"; "leased by job-7 while its `cache hold` runs, now until
-/// ..."
+/// "leased by job-7 until 2026-01-02T03:04:05Z", with ", which its `cache hold` renews" while that is running.
 std::string describe(const LeaseFile& lease);
 
 /// The file's text: JSON, indent 1, newline at the end.

@@ -325,7 +325,7 @@ std::string release_advice(const std::vector<StagedFolder>& folders, system::Wal
 }
 
 std::string how_to_end(const LeaseFile& lease, const std::string& folder) {
-  if (lease.lease && !lease.lease->holder.empty()) return "stop its `cache hold`";
+  if (lease.is_held) return "stop its `cache hold`";
   return "run " + remedy::in_text(remedy::release(folder, lease.lease ? lease.lease->owner : ""));
 }
 

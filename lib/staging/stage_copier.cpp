@@ -248,14 +248,13 @@ bool StageCopier::leave_out(FileCopy& copy, const Error& error) {
   const ErrorCode code = error.code();
   const bool is_of_source = !error.path().starts_with(target_.folder() + "/");
   const bool may_pass = code == ErrorCode::network || code == ErrorCode::io;
-  if (!limits_.keep_going || !is_of_source || !(may_pass || is_bad_file(code))) return false;
+  if (!is_of_source || !(may_pass || is_bad_file(code))) return false;
   const std::scoped_lock lock(mutex_);
   const std::uint64_t before = std::exchange(fetched_at_failure_, fetched_);
-  unreachable_ = code != ErrorCode::network ? 0 : fetched_ == before ? unreachable_ + 1 : 1;
+  unreachable_ = !may_pass ? 0 : fetched_ == before ? unreachable_ + 1 : 1;
   if (unreachable_ >= kMostUnreachable) return false;
   copy.mark_outdated();
-  if (!result_.failures.try_emplace(copy.file().object.name, error).second) return true;
-  context_.warn("file_failed", error.what());
+  result_.failures.try_emplace(copy.file().object.name, error);
   return true;
 }
 

@@ -159,8 +159,6 @@ struct CopyLimits {
   std::function<void(std::uint64_t bytes, const std::stop_token& stop)> pace = {};
   /// Whether the source has asked for fewer requests since the last call. Thread-safe; may be empty.
   std::function<bool()> throttled = {};
-  /// Leave out files that fail at the source, see CopyResult::failures.
-  bool keep_going = false;
 };
 
 /// What a copier did.

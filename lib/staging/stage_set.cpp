@@ -187,13 +187,6 @@ std::optional<Checksum> find_checksum(io::ObjectSource& source, const io::Object
   return std::nullopt;
 }
 
-/// The MD5 in an ETag of 32 digits; empty for others, such as those of uploads in parts.
-std::optional<Checksum> md5_in(std::string_view etag) {
-  Hash128 value;
-  if (etag.size() != 34 || !parse_hex(etag.substr(1, 32), value)) return std::nullopt;
-  return Checksum{ChecksumKind::md5, to_hex(value)};
-}
-
 /// The files beside a shard for its readers.
 std::vector<std::string> companions(const std::string& shard) {
   std::vector<std::string> names;
@@ -259,7 +252,7 @@ StageSet::StageSet(io::ObjectSource& source, const StageRequest& wanted, const s
     if (text.empty() && !has_manifest() && !wanted.names) refuse_unlisted(source.address_of(wanted.manifest_name));
   }
   if (wanted.names) {
-    take_named(source, *wanted.names, wanted.keep_going, stop);
+    take_named(source, *wanted.names, stop);
   } else {
     take_all(source, wanted, stop);
   }
@@ -278,8 +271,8 @@ void StageSet::add_set(const std::string& folder, std::string manifest, const st
   sets_.emplace_back(folder, std::move(manifest), std::move(parsed));
 }
 
-/// Those that the manifest lists, and the others as they are.
-void StageSet::take_named(io::ObjectSource& source, const std::vector<std::string>& names, bool keep_going,
+/// Those that the manifest lists, and the others as they are. Throws if the source has none of them.
+void StageSet::take_named(io::ObjectSource& source, const std::vector<std::string>& names,
                           const std::stop_token& stop) {
   order_ = names;
   std::vector<std::string> others = names;
@@ -298,12 +291,11 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i]) {
       objects_.push_back(*found[i]);
-    } else if (keep_going) {
-      missing_.try_emplace(others[i], missing_error(source, others[i]));
     } else {
-      throw missing_error(source, others[i]);
+      missing_.try_emplace(others[i], missing_error(source, others[i]));
     }
   }
+  if (missing_.size() == names.size()) throw Error(missing_.at(others.front()));
   std::erase_if(order_, [&](const std::string& name) { return missing_.contains(name); });
 }
 
@@ -512,7 +504,7 @@ std::uint64_t StageSet::manifest_bytes() const {
   return sum;
 }
 
-std::vector<StageFile> StageSet::unlisted(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const {
+std::vector<StageFile> StageSet::unlisted(io::ObjectSource& source, const std::stop_token& stop) const {
   std::vector<StageFile> files;
   for (const io::ObjectInfo& object : objects_) files.push_back({object, {}, {}});
   if (source.knows_checksums()) {
@@ -521,14 +513,11 @@ std::vector<StageFile> StageSet::unlisted(io::ObjectSource& source, bool use_eta
       if (!object.checksum) object.checksum = find_checksum(source, object);
     });
   }
-  for (StageFile& file : files) {
-    if (use_etags && !file.object.checksum) file.object.checksum = md5_in(file.object.version);
-  }
   return files;
 }
 
-std::vector<StageFile> StageSet::files(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const {
-  std::vector<StageFile> files = unlisted(source, use_etags, stop);
+std::vector<StageFile> StageSet::files(io::ObjectSource& source, const std::stop_token& stop) const {
+  std::vector<StageFile> files = unlisted(source, stop);
   std::vector<StageFile> indexes;
   for (const ManifestSet& set : sets_) {
     for (const formats::ManifestShard& shard : set.shards) {

@@ -54,7 +54,6 @@ struct StageRequest {
   std::string manifest_problem = {};                   ///< why nobody knows whether the source has a manifest
   std::vector<std::string> include = {};               ///< shell patterns of names; empty: all
   std::vector<std::string> exclude = {};
-  bool keep_going = false;  ///< without the named files that are missing
 };
 
 /// A manifest of the source and its shards.
@@ -109,7 +108,7 @@ class StageSet {
   std::uint64_t manifest_bytes() const;
   /// Patterns of --include and --exclude that match no file.
   const std::vector<std::string>& unused_patterns() const { return unused_patterns_; }
-  /// With keep_going: the errors of named files that the source lacks, by name.
+  /// The errors of named files that the source lacks, by name.
   const std::map<std::string, Error>& missing() const { return missing_; }
   /// Updates objects that have changed since the set was listed.
   void update(const std::vector<io::ObjectInfo>& changed);
@@ -121,17 +120,16 @@ class StageSet {
   void keep_shards(const std::vector<std::string>& kept);
 
   /// The files to copy, without the manifests themselves. Looks up each index; one that is missing or denied is left
-  /// out. Files that no manifest lists get the checksum of the store, or with `use_etags` the MD5 that an ETag may be.
-  std::vector<StageFile> files(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const;
+  /// out. Files that no manifest lists get the checksum of the store.
+  std::vector<StageFile> files(io::ObjectSource& source, const std::stop_token& stop) const;
 
  private:
   void add_set(const std::string& folder, std::string manifest, const std::string& path);
-  void take_named(io::ObjectSource& source, const std::vector<std::string>& names, bool keep_going,
-                  const std::stop_token& stop);
+  void take_named(io::ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop);
   void take_all(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop);
   std::vector<io::ObjectInfo> list_unlisted(io::ObjectSource& source, const std::stop_token& stop);
   void find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects, const std::stop_token& stop);
-  std::vector<StageFile> unlisted(io::ObjectSource& source, bool use_etags, const std::stop_token& stop) const;
+  std::vector<StageFile> unlisted(io::ObjectSource& source, const std::stop_token& stop) const;
   void filter(const StageRequest& wanted, const std::string& location);
   void keep(const std::function<bool(const std::string& shard)>& is_kept);
   Hash128 compute_hash() const;

@@ -32,41 +32,106 @@ Runs runs_of(std::span<const double> values) {
   return runs;
 }
 
-void search(std::span<const double> values, std::size_t offset, Better better, double threshold,
-            std::vector<ChangePoint>& found) {
-  if (values.size() < 2 * kRunsBesideChange) return;
-  const Sums sums(values);
-  std::size_t best = 0;
-  double least = std::numeric_limits<double>::max();
-  const auto deviation_of = [&](std::size_t at) { return sums.deviation(0, at) + sums.deviation(at, values.size()); };
-  for (std::size_t at = kRunsBesideChange; at + kRunsBesideChange <= values.size(); ++at) {
-    const double deviation = deviation_of(at);
-    if (deviation >= least) continue;
-    least = deviation;
-    best = at;
+/// Searches a series and its parts.
+class Search {
+ public:
+  Search(Better better, double threshold) : better_(better), threshold_(threshold) {}
+
+  /// `tries` is how many parts of these values were looked at before.
+  void search(std::span<const double> values, std::size_t offset, double tries) {
+    if (values.size() < 2 * kRunsBesideChange) return add_part(values);
+    const std::size_t best = best_place(Sums(values), values.size());
+    // A change too near to an end shows nothing, and hides others.
+    if (best < kRunsBesideChange) return search(values.subspan(best), offset + best, tries + 1);
+    if (best + kRunsBesideChange > values.size()) return search(values.first(best), offset, tries + 1);
+    const MetricSamples samples{.base = runs_of(values.first(best)),
+                                .changed = runs_of(values.subspan(best)),
+                                .better = better_,
+                                .threshold = threshold_};
+    const Change change = judge_changes({&samples, 1}).front();
+    const bool changed = change.verdict == ChangeVerdict::regressed || change.verdict == ChangeVerdict::improved;
+    const double positions = static_cast<double>(values.size() - 2 * kRunsBesideChange + 1);
+    if (!changed || change.p_value.value_or(1) * positions * tries > kFalseAlarms) return add_part(values);
+    search(values.first(best), offset, tries);
+    points_.push_back({offset + best, change});
+    search(values.subspan(best), offset + best, tries);
   }
-  // At an end of these positions, the change may be nearer to the end of the values, where too few runs are beside it.
-  if (best == kRunsBesideChange && deviation_of(best - 1) < least) return;
-  if (best + kRunsBesideChange == values.size() && deviation_of(best + 1) < least) return;
-  const MetricSamples samples{.base = runs_of(values.first(best)),
-                              .changed = runs_of(values.subspan(best)),
-                              .better = better,
-                              .threshold = threshold};
-  const Change change = judge_changes({&samples, 1}).front();
-  const bool changed = change.verdict == ChangeVerdict::regressed || change.verdict == ChangeVerdict::improved;
-  const double positions = static_cast<double>(values.size() - 2 * kRunsBesideChange + 1);
-  if (!changed || change.p_value.value_or(1) * positions > kFalseAlarms) return;
-  search(values.first(best), offset, better, threshold, found);
-  found.push_back({offset + best, change});
-  search(values.subspan(best), offset + best, better, threshold, found);
+
+  ChangePoints result() && {
+    if (products_ > kMostCorrelation * squares_ && runs_ >= 2 * kRunsBesideChange)
+      return {.points = {}, .drifts = true};
+    return {.points = std::move(points_), .drifts = false};
+  }
+
+ private:
+  /// The place at which the two parts deviate least.
+  static std::size_t best_place(const Sums& sums, std::size_t size) {
+    std::size_t best = 1;
+    double least = std::numeric_limits<double>::max();
+    for (std::size_t at = 1; at < size; ++at) {
+      const double deviation = sums.deviation(0, at) + sums.deviation(at, size);
+      if (deviation >= least) continue;
+      least = deviation;
+      best = at;
+    }
+    return best;
+  }
+
+  /// Values without a change: how much each is like the one before it.
+  void add_part(std::span<const double> values) {
+    if (values.empty()) return;
+    const Sums sums(values);
+    const double mean = sums.sum.back() / static_cast<double>(values.size());
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      products_ += (std::log(values[i]) - mean) * (std::log(values[i - 1]) - mean);
+    }
+    squares_ += sums.deviation(0, values.size());
+    runs_ += values.size();
+  }
+
+  Better better_;
+  double threshold_;
+  std::vector<ChangePoint> points_;
+  double products_ = 0;
+  double squares_ = 0;
+  std::size_t runs_ = 0;
+};
+
+bool all_positive(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double value) { return value > 0; });
 }
 
 }  // namespace
 
-std::vector<ChangePoint> change_points(std::span<const double> values, Better better, double threshold) {
-  std::vector<ChangePoint> found;
-  if (std::ranges::all_of(values, [](double value) { return value > 0; })) search(values, 0, better, threshold, found);
-  return found;
+ChangePoints change_points(std::span<const double> values, Better better, double threshold) {
+  if (!all_positive(values)) return {};
+  Search search(better, threshold);
+  search.search(values, 0, 1);
+  return std::move(search).result();
+}
+
+NewestRun judge_newest(std::span<const double> values, Better better, std::size_t metrics, double threshold) {
+  constexpr std::size_t kLeastBefore = 4;
+  NewestRun newest;
+  if (values.size() <= kLeastBefore || !all_positive(values)) return newest;
+  const std::size_t before = std::max(kLeastBefore, values.size() - std::min(values.size(), kRunsBesideChange - 1));
+  std::vector<double> levels;
+  for (const double value : values.first(before)) levels.push_back(std::log(value));
+  const double level = summarize(levels).median;
+  for (double& one : levels) one = std::abs(one - level);
+  const auto count = static_cast<double>(before);
+  const double noise = 1.4826 * summarize(levels).median * count / (count - 1) * std::sqrt(1 + 1.57 / count);
+  const double deviations = student_quantile(kFalseAlarms / static_cast<double>(3 * metrics), before - 1);
+  const double limit = std::max(deviations * noise, -std::log(1 - threshold));
+  const auto verdict_on = [&](double value) {
+    const double change = std::log(value) - level;
+    if (std::abs(change) <= limit) return ChangeVerdict::pass;
+    return (change > 0) == (better == Better::higher) ? ChangeVerdict::improved : ChangeVerdict::regressed;
+  };
+  newest.verdict = verdict_on(values.back());
+  newest.ratio = values.back() / std::exp(level) - 1;
+  for (std::size_t i = values.size(); i > before && verdict_on(values[i - 1]) == newest.verdict; --i) ++newest.runs;
+  return newest;
 }
 
 }  // namespace shardkit::stats

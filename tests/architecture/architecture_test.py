@@ -218,6 +218,14 @@ class ThisRepository(unittest.TestCase):
         examples = {"lib/dataset/x/x.hpp", "lib/bench/x/", "apps/shardctl/x.cpp", "tests/dataset/x/", "tests/cli/x/"}
         self.assertEqual({name for name in named - examples if not (ROOT / name).exists()}, set())
 
+    def test_comments_name_only_headers_that_are_there(self):
+        sources = [path for folder in ("lib", "apps", "tests") for path in (ROOT / folder).rglob("*.?pp")]
+        headers = [f"/{path.relative_to(ROOT)}" for path in sources]
+        comments = re.compile(r"(?<!:)//.*")
+        missing = {f"{path.relative_to(ROOT)}: {name}" for path in sources for comment in comments.findall(path.read_text())
+                   for name in re.findall(r"[\w/]+\.hpp\b", comment) if not any(one.endswith(f"/{name}") for one in headers)}
+        self.assertEqual(missing, set())
+
 
 class TheCheckItself(unittest.TestCase):
     def faults_of(self, path, text):

@@ -46,7 +46,7 @@ def run_result(seconds=60):
             "warnings": [{"code": "c", "text": "a warning"}],
             "result": {
                 "verdict": {"ok": False, "text": "decode is the bottleneck " + HOSTILE, "remedy": "use 18 cores"},
-                "requirement": {"gpus": 8}, "ladder": [dict(stage, stage="read", headroom_ratio=3.0), stage],
+                "requirement": {"gpus": 8}, "stages": [dict(stage, stage="read", headroom_ratio=3.0), stage],
                 "seconds": points("read", seconds) + points("decode", seconds),
                 "read": {"latency_seconds": latency, "latency_histogram": [
                     {"from_seconds": 0.0001, "to_seconds": 0.0002, "count": 90},
@@ -143,9 +143,9 @@ class Pages(FolderTest):
             node["host"]["node"] = f"node{i}"
             node["result"]["read"]["bytes_per_second"] = 2e9 if i else 1e9
             self.saved(f"fleet/{i}.json", node)
-        fleet = self.folder / "fleet.html"
-        self.assertEqual(run("iobench", "aggregate", self.folder / "fleet", "--html", fleet).returncode, 3)
-        self.check_everywhere(fleet)
+        fleet = self.folder / "fleet.json"
+        self.assertEqual(run("iobench", "aggregate", self.folder / "fleet", "--json", fleet).returncode, 3)
+        self.check_everywhere(self.page_of(fleet))
 
     def test_prints(self):
         page = self.opened(self.page_of(self.saved("run.json", run_result())))

@@ -1,13 +1,12 @@
-"""What init containers and prologs see of a command: its termination message, JSON lines, --soft-fail."""
+"""What Kubernetes sees of a command that fails: its termination message."""
 
-import json
 import pathlib
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from program import PROGRAMS, FolderTest, can_mount, run  # noqa: E402
+from program import PROGRAMS, FolderTest, can_mount  # noqa: E402
 
 
 class TerminationMessage(FolderTest):
@@ -31,16 +30,6 @@ class TerminationMessage(FolderTest):
         self.assertIn(str(absent), reason)
         self.assertTrue(reason.endswith("\nshardctl: run the same command again to continue\n"), reason)
         self.assertEqual(self.reason_after(PROGRAMS / "iobench", "model", "--list-presets"), "")
-
-
-class SoftFail(FolderTest):
-    def test_a_stage_that_fails_does_not_fail_the_prolog(self):
-        finished = run("shardctl", "stage", self.folder / "absent", self.folder / "out", "--soft-fail", "--log", "json")
-        self.assertEqual(finished.returncode, 0)
-        lines = [json.loads(line) for line in finished.stderr.splitlines()]
-        self.assertEqual([line["event"] for line in lines], ["error", "soft_fail", "done"])
-        self.assertEqual(lines[0]["code"], "not_found")
-        self.assertEqual(lines[2]["status"], "failed")
 
 
 if __name__ == "__main__":

@@ -42,8 +42,6 @@ TEST_CASE("decoding's first line is how fast, on what, and what was decoded") {
   CHECK(first_line(result) == "1,234 images/s on 2 threads, 640/s per core; whole images of 0.22 megapixels");
   CHECK(says(result, "  steady   yes\n"));
   CHECK(report_text(answer_decode(result), true).starts_with("\x1b[1m1,234 images/s"));
-  result.scale = 4;
-  CHECK(first_line(result).ends_with("; whole images at 1/4 size of 0.22 megapixels"));
   result.crop = 224;
   result.augment.emplace().samples_per_second = 9000;
   CHECK(first_line(result).ends_with("; random crops to 224 pixels of 0.22 megapixels; augmenting alone 9,000/s"));

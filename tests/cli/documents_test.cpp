@@ -10,6 +10,7 @@
 #include "cli/app.hpp"
 #include "cli/fake_app.hpp"
 #include "cli/field_text.hpp"
+#include "cli/parse.hpp"
 #include "programs.hpp"
 
 using namespace shardkit_test;
@@ -108,7 +109,8 @@ Stores: --profile, --region, ...: see fake help stores
 
 Report and log:
   --json FILE        write the result as JSON to FILE; with -, standard output
-                     contains only the JSON
+                     contains only the JSON. In names of reports, %n is the name
+                     of the node, and %j the Slurm job
   --prometheus FILE  write metrics to FILE for the textfile collector of
                      Prometheus' node_exporter
   --log text|json    format of standard error: text, or one JSON object per line
@@ -238,11 +240,14 @@ TEST_CASE("brief help of both programs fits a terminal, and no line of any help 
   }
 }
 
-TEST_CASE("-h shows only options that exist") {
+TEST_CASE("-h shows only options that exist, and no verb or option that exists counts as removed") {
   for (const shardkit::cli::App& app : {shardkit::apps::shardctl_app(), shardkit::apps::iobench_app()}) {
     for (const shardkit::cli::Command& command : app.commands) {
       CAPTURE(command.text().name);
       const shardkit::cli::CommandDoc doc = shardkit::cli::document(command);
+      CHECK(shardkit::cli::replacement(app.elsewhere, "", command.text().name).empty());
+      for (const shardkit::FieldNode& option : doc.options)
+        CHECK(shardkit::cli::replacement(app.elsewhere, command.text().name, option.field.spelling()).empty());
       for (const std::string_view name : command.text().main) {
         CAPTURE(name);
         const auto has = [&](const shardkit::FieldNode& option) { return option.field.name == name; };

@@ -62,16 +62,6 @@ class Published(FolderTest):
                             ".shardkit/shard-000002.tar.index", "shard-000002.idx", "shard-000002.tar.idx", "shardindex.json",
                             "manifest.json")
 
-    def test_an_append(self):
-        self.convert()
-        (self.src / "class_0/img_000.jpg").rename(self.src / "class_1/moved.jpg")
-        self.assert_durable(self.convert("--append"), self.set, ".shardkit/plan-1", ".shardkit/manifest-0.json",
-                            "shard-000003.tar", "manifest.json")
-
-    def test_bad_files_that_are_skipped(self):
-        (self.src / "class_0/img_000.jpg").write_text("<html>")
-        self.assert_durable(self.convert("--on-bad", "skip"), self.set, ".shardkit/shard-000000.tar.bad", "manifest.json")
-
     def test_parts_and_merge(self):
         for part in ("0/2", "1/2"):
             self.assert_durable(self.convert("--part", part), self.set,

@@ -35,9 +35,14 @@ FakeResult fail_at(const FakeOptions&, shardkit::Context&) {
   throw shardkit::Error(shardkit::ErrorCode::corrupt, "bad \xff", "/x/\xfe.tar", 512);
 }
 
-std::string schema() {
-  const shardkit::cli::App app = fake_app(succeed);
-  return shardkit::cli::envelope_schema(app, app.commands.front());
+/// The schemas of the fake program, by file name.
+std::map<std::string, std::string> schemas() {
+  const auto files = shardkit::cli::schemas({fake_app(succeed)});
+  return {files.begin(), files.end()};
+}
+
+std::vector<std::string> faults_of(const std::string& document, const std::string& name = "fake-work.json") {
+  return schema_faults(schemas().at(name), document, schemas());
 }
 
 /// Runs with --json - and checks standard output against the schema.
@@ -45,7 +50,7 @@ Json json_of(Behavior behavior, std::vector<std::string> args) {
   args.insert(args.begin(), "work");
   args.insert(args.end(), {"--json", "-"});
   const Ran ran = run_fake(behavior, args);
-  for (const std::string& fault : schema_faults(schema(), ran.out)) FAIL_CHECK(fault);
+  for (const std::string& fault : faults_of(ran.out)) FAIL_CHECK(fault);
   const Json json = Json::parse(ran.out);
   CHECK(json["exit_code"] == ran.exit_code);
   return json;
@@ -103,8 +108,7 @@ TEST_CASE("the envelope holds options, result and warnings under names that carr
 TEST_CASE("a verb of two words has a hyphen in its schema's name") {
   const Ran ran = run_fake(succeed, {"cache", "ls", "photos", "--json", "-"});
   CHECK(Json::parse(ran.out)["schema"] == "shardkit/cache-ls");
-  const shardkit::cli::App app = fake_app(succeed);
-  CHECK(schema_faults(shardkit::cli::envelope_schema(app, app.commands[1]), ran.out).empty());
+  CHECK(faults_of(ran.out, "fake-cache-ls.json").empty());
 }
 
 TEST_CASE("what is absent, NaN or infinite is null") {
@@ -130,7 +134,7 @@ TEST_CASE("a path that is not UTF-8 still gives valid JSON") {
 TEST_CASE("wrong usage is in the envelope too") {
   const Ran ran = run_fake(succeed, {"work", "x", "--json", "-", "--samples", "many"});
   CHECK(ran.exit_code == 2);
-  CHECK(schema_faults(schema(), ran.out).empty());
+  CHECK(faults_of(ran.out).empty());
   CHECK(Json::parse(ran.out)["error"]["code"] == "usage");
 }
 
@@ -160,16 +164,24 @@ TEST_CASE("a --json file that cannot be written makes a success a failure") {
   CHECK(ran.err.find("taken") != std::string::npos);
 }
 
-TEST_CASE("a schema has each group of fields once, as a definition") {
-  const Json root = Json::parse(schema());
-  const Json& result = root["properties"]["result"]["anyOf"][0]["properties"];
-  CHECK(result["latency_seconds"]["$ref"] == "#/$defs/latency_seconds");
-  CHECK(result["problems"]["items"]["$ref"] == "#/$defs/problems");
-  CHECK(root["$defs"]["problems"]["properties"].contains("code"));
+TEST_CASE("each group of fields is a definition, in the file of its verb or in the one of all") {
+  const Json own = Json::parse(schemas().at("fake-work.json"));
+  const Json shared = Json::parse(schemas().at("shardkit-objects.json"))["$defs"];
+  CHECK(own["$ref"] == "shardkit-objects.json#/$defs/envelope");
+  CHECK(shared["envelope"]["properties"].contains("host"));
+  CHECK(own["properties"]["result"]["properties"]["problems"]["items"]["$ref"] ==
+        "shardkit-objects.json#/$defs/problems");
+  CHECK(shared["problems"]["properties"].contains("code"));
+  shardkit::cli::App alone = fake_app(succeed);
+  alone.commands.erase(alone.commands.begin() + 1, alone.commands.end());
+  const Json only = Json::parse(shardkit::cli::schemas({alone}).front().second);
+  CHECK(only["properties"]["result"]["properties"]["latency_seconds"]["$ref"] == "#/$defs/latency_seconds");
+  CHECK(only["$defs"]["problems"]["properties"].contains("code"));
 }
 
 TEST_CASE("the schema check itself finds faults") {
   CHECK(schema_faults(R"({"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}})", "4").size() == 1);
+  CHECK(schema_faults(R"({"$ref":"b#/a"})", "4", {{"b", R"({"a":{"type":"string"}})"}}).size() == 1);
   CHECK(schema_faults(R"({"type":"object","required":["a"]})", R"({"b":1})").size() == 1);
   CHECK(schema_faults(R"({"properties":{"a":{"type":"integer","minimum":0}}})", R"({"a":-1})").size() == 1);
   CHECK(schema_faults(R"({"items":{"enum":["x"]}})", R"(["x","y"])").size() == 1);

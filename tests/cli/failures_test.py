@@ -27,7 +27,7 @@ class Failures(FolderTest):
             (2, "read", absent, "--engine", "posixaio"), (4, "read", raw, "--engine", "mmap", "--direct"),
             (4, "decode", absent), (2, "decode", raw, "--crop", 0),
             (4, "pipeline", absent), (2, "pipeline", raw, "--batch", 0),
-            (4, "checkpoint", absent), (2, "checkpoint", self.folder, "--block", 1000),
+            (4, "checkpoint", absent), (2, "checkpoint", self.folder, "--bytes", 1000),
             (4, "sweep", absent),
             (2, "model"), (4, "model", "--from", absent),
             (4, "compare", absent, absent), (2, "compare", raw),
@@ -70,7 +70,7 @@ class Failures(FolderTest):
 class LittleMemory(FolderTest):
     """Whatever allocation fails, in whichever thread: the exit code is 5, and one line says why."""
 
-    LIMITS = (90 << 20, 120 << 20, 160 << 20, 220 << 20, 320 << 20, 450 << 20)
+    LIMITS = (90 << 20, 140 << 20, 220 << 20, 450 << 20)
 
     def commands(self):
         run("shardctl", "synth", self.folder / "photos", "--classes", 2, "--per-class", 20, check=True)

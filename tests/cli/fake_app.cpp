@@ -77,6 +77,10 @@ shardkit::cli::App fake_app(Behavior behavior) {
                                                    behavior),
                        cache_verb("cache ls", "list what a cache holds", behavior),
                        cache_verb("cache warm", "read a cache into memory", behavior)},
+          .elsewhere = {{"--colour", "set NO_COLOR"},
+                        {"work --speed", "use --timeout"},
+                        {"rest", "run work later"},
+                        {"cache fill", "run cache warm"}},
           .shared_topics = {{"Stores", "stores", "options for objects", "Objects need credentials."}},
           .option_values = {{"profile", {"work", "home"}}}};
 }

@@ -63,7 +63,7 @@ class Interrupts(unittest.TestCase):
         self.assertTrue(out.startswith("interrupted: no verdict; read "), out)
         self.assertIn("next: iobench run ", out)
         self.assertFalse(result["verdict"]["ok"])
-        self.assertEqual(result["ladder"], [])
+        self.assertEqual(result["stages"], [])
         self.assertGreater(result["read"]["bytes_per_second"], 0)
 
     def test_sweep_gives_the_points_before(self):

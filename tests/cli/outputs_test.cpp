@@ -11,6 +11,7 @@
 #include "cli/app.hpp"
 #include "core/field_tree.hpp"
 #include "programs.hpp"
+#include "support/environment.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
@@ -152,6 +153,25 @@ TEST_CASE("no report has a name of a set in a folder that the verb fills; anothe
   });
   CHECK(folders == 7);
   CHECK(std::filesystem::is_empty(dir.path("out")));
+}
+
+TEST_CASE("names of reports contain the node and the job") {
+  const TempDir folder;
+  const shardkit_test::Environment node("SLURMD_NODENAME", "n7");
+  const std::vector<std::string> args{"model", "--preset", "resnet50-h100", "--json"};
+  const auto run_with = [&](const std::string& name) {
+    std::vector<std::string> all = args;
+    all.push_back(folder.path() + "/" + name);
+    return run(shardkit::apps::iobench_app(), all);
+  };
+  CHECK(run_with("%n.json").exit_code == 0);
+  CHECK(std::filesystem::exists(folder.path() + "/n7.json"));
+  {
+    const shardkit_test::Environment job("SLURM_JOB_ID", "12");
+    CHECK(run_with("%n-%j-%x.json").exit_code == 0);
+    CHECK(std::filesystem::exists(folder.path() + "/n7-12-%x.json"));
+  }
+  CHECK(run_with("%j.json").exit_code == 2);
 }
 
 TEST_CASE("in a folder that is read a report may be new or replace an earlier one of its verb") {

@@ -96,6 +96,8 @@ TEST_CASE("an operand is taken as it is: brackets, braces, commas, blanks and by
 TEST_CASE("a misspelled option is named together with the one that was meant") {
   CHECK(refused({"photos", "--sampels", "7"}) == "fake: error: --sampels: unknown option; did you mean --samples?");
   CHECK(refused({"--sampels=7"}) == "fake: error: --sampels: unknown option; did you mean --samples?");
+  CHECK(refused({"photos", "--colour=1"}) == "fake: error: --colour: this option was removed; set NO_COLOR");
+  CHECK(refused({"photos", "--speed", "3"}) == "fake: error: --speed: this option was removed; use --timeout");
   CHECK(refused({"photos", "--utterly-different"}) == "fake: error: --utterly-different: unknown option");
 }
 

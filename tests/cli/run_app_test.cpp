@@ -232,6 +232,9 @@ TEST_CASE("an unknown verb is wrong usage, with the nearest verb proposed") {
   const Ran ran = run_fake(succeed, {"wrok"});
   CHECK(ran.exit_code == 2);
   CHECK(ran.err.find("did you mean work?") != std::string::npos);
+  CHECK(run_fake(succeed, {"rest"}).err.starts_with("fake: error: rest: this verb was removed; run work later\n"));
+  CHECK(run_fake(succeed, {"cache", "fill"}).err.find("cache fill: this verb was removed; run cache warm\n") !=
+        std::string::npos);
   CHECK(run_fake(succeed, {"--quiet", "work", "x"}).exit_code == 2);
 }
 

@@ -158,13 +158,6 @@ TEST_CASE("with repetitions each metric has a line, apart from its name however 
   CHECK(contains(report_text(answer_run(result), false), "\ntransfer.pinned_h2d_bytes_per_second  54.0 GB/s\n"));
 }
 
-TEST_CASE("copies that were measured are a row of the ladder") {
-  RunResult result = short_of_cores();
-  result.summary.stage_table.push_back({"transfer", 2000, 80000, {}, 40.0, "50.0 GB/s to the GPU"});
-  CHECK(contains(report_text(answer_run(result), false),
-                 "transfer    2,000/s  80,000/s   40.00 x  50.0 GB/s to the GPU\n"));
-}
-
 TEST_CASE("with repetitions the report shows what is a median and what comes from a single one") {
   RunResult result = short_of_cores();
   CHECK_FALSE(contains(report_text(answer_run(result), false), "turn"));

@@ -122,13 +122,12 @@ class Torchvision(IndexTest):
         self.assertNotEqual(samples, expected[1])
         self.assertEqual(sorted(samples), sorted(expected[1]))
 
-    def test_a_class_without_images_is_refused_by_both_and_keeps_its_label_where_allowed(self):
+    def test_a_class_without_images_is_refused_by_both(self):
         self.write("a/1.jpg", "b/no-image.txt", "c/1.jpg")
         (self.source / "d").mkdir()
-        self.assert_error(run("shardctl", "plan", self.source, "-o", self.folder / "plan"), 4, "/b'", "--allow-empty")
+        self.assert_error(run("shardctl", "plan", self.source, "-o", self.folder / "plan"), 4, "/b'", "move it away")
         with self.assertRaises(FileNotFoundError):
             theirs(self.source)
-        self.assert_same("--allow-empty", allow_empty=True)
 
     def test_a_link_to_nowhere_stops_us_at_once_and_them_when_they_get_there(self):
         self.write("a/1.jpg")

@@ -51,10 +51,9 @@ void append_all(LargeFile& file, std::string_view content, Prng& random, std::si
   }
 }
 
-void publish_large(FileSystem& files, const std::string& path, std::string_view content, std::uint64_t most_bytes,
-                   bool keep_cached = false) {
+void publish_large(FileSystem& files, const std::string& path, std::string_view content, std::uint64_t most_bytes) {
   Prng random(1);
-  LargeFile file(files, path, most_bytes, keep_cached);
+  LargeFile file(files, path, most_bytes);
   append_all(file, content, random, 600'000);
   file.end();
   file.commit();
@@ -75,13 +74,11 @@ TEST_CASE("a large file has exactly its bytes, whatever was reserved, with and w
       CAPTURE(reserved);
       publish_large(*files, dir.path("direct"), content, reserved);
       CHECK(read_file(dir.path("direct")) == content);
-      publish_large(*files, dir.path("kept"), content, reserved, true);
-      CHECK(read_file(dir.path("kept")) == content);
       publish_large(cached, dir.path("cached"), content, reserved);
       CHECK(read_file(dir.path("cached")) == content);
     }
   }
-  CHECK(tree_content(dir.path()).size() == 3);
+  CHECK(tree_content(dir.path()).size() == 2);
 }
 
 TEST_CASE("buffers of any size, laid out as planned or not, give the same bytes") {
@@ -91,7 +88,7 @@ TEST_CASE("buffers of any size, laid out as planned or not, give the same bytes"
   for (int round = 0; round < 60; ++round) {
     CAPTURE(round);
     const std::string content = noise(random.below(2 * kBlockBytes));
-    LargeFile file(*files, dir.path("x"), 2 * kBlockBytes, false);
+    LargeFile file(*files, dir.path("x"), 2 * kBlockBytes);
     append_all(file, content, random, 1 + random.below(round % 2 == 0 ? 3 * kPage : kBlockBytes),
                round % 3 == 0 ? random.below(kPage) : 0);
     file.end();
@@ -103,7 +100,7 @@ TEST_CASE("buffers of any size, laid out as planned or not, give the same bytes"
 TEST_CASE("pages to store are in the buffer, aligned, and leave out the page that is not whole yet") {
   const TempDir dir;
   const auto files = posix_file_system();
-  LargeFile file(*files, dir.path("x"), kBlockBytes, false);
+  LargeFile file(*files, dir.path("x"), kBlockBytes);
   AlignedBuffer memory;
   const LargeFile::Pages first = file.append(memory.get(LargeFile::memory_for(5000)), 0, 5000);
   CHECK(first.offset == 0);
@@ -117,20 +114,17 @@ TEST_CASE("pages to store are in the buffer, aligned, and leave out the page tha
   CHECK(file.append(memory.get(LargeFile::memory_for(10)), LargeFile::begin_for(13000), 10).bytes.empty());
 }
 
-TEST_CASE("a large file is in the page cache only if it should stay there") {
+TEST_CASE("a large file does not fill the page cache") {
   const TempDir dir;
   const auto files = posix_file_system();
   const std::string content = noise(4 * kBlockBytes + 1000);
   publish_large(*files, dir.path("new"), content, content.size());
-  publish_large(*files, dir.path("kept"), content, content.size(), true);
   const File file = File::open_read(dir.path("new"));
-  const auto kept = cached_bytes(File::open_read(dir.path("kept")));
-  if (lives_in_memory(file) || !kept) {
+  if (lives_in_memory(file) || !cached_bytes(file)) {
     MESSAGE("SKIPPED: the temporary folder's file system cannot be cold; set TMPDIR to a disk");
     return;
   }
   CHECK(cached_bytes(file) <= kPage);
-  CHECK(kept == content.size());
 }
 
 TEST_CASE("a large file that was not committed, or not written because the disk is full, is gone") {

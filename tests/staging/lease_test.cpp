@@ -183,7 +183,8 @@ TEST_CASE("the leases of running holders are counted: the last one ends that of 
   auto second_runs = take_lease(*files, dir.path(), second);
   CHECK(read_leases(dir.path()).size() == 4);
   CHECK(read_lease(write_lease(first), "x") == first);
-  CHECK(describe({"x", first, {}}).ends_with(", which its `cache hold` renews"));
+  CHECK(describe({"x", first, {}, true}).ends_with(", which its `cache hold` renews"));
+  CHECK_FALSE(describe({"x", first, {}}).ends_with("renews"));  // it was killed
   first_runs.reset();
   CHECK(release_holder(*files, dir.path(), first).held == 1);
   CHECK(read_leases(dir.path()).size() == 3);

@@ -26,7 +26,7 @@ bool has_any_type(const Json& value, const Json& types) {
   return std::any_of(types.begin(), types.end(), [&](const Json& type) { return has_type(value, type); });
 }
 
-/// `root` has the "$defs" that references point to.
+/// `root` has the schemas that references point to, by file name; "" is the one that is checked.
 void check(const Json& root, const Json& schema, const Json& value, const std::string& path, Faults& faults);
 
 bool fits(const Json& root, const Json& schema, const Json& value) {
@@ -42,7 +42,9 @@ void check_keyword(const Json& root, const std::string& keyword, const Json& rul
     if (!holds) faults.push_back(path + ": " + value.dump() + " against " + keyword + " " + rule.dump());
   };
   if (keyword == "$ref") {
-    check(root, root.at(Json::json_pointer(rule.get<std::string>().substr(1))), value, path, faults);
+    const auto place = rule.get<std::string>();
+    const std::size_t hash = place.find('#');
+    check(root, root.at(place.substr(0, hash)).at(Json::json_pointer(place.substr(hash + 1))), value, path, faults);
   } else if (keyword == "type") {
     demand(has_any_type(value, rule));
   } else if (keyword == "const") {
@@ -92,10 +94,13 @@ void check(const Json& root, const Json& schema, const Json& value, const std::s
 
 }  // namespace
 
-std::vector<std::string> schema_faults(const std::string& schema, const std::string& document) {
+std::vector<std::string> schema_faults(const std::string& schema, const std::string& document,
+                                       const std::map<std::string, std::string>& others) {
   Faults faults;
-  const Json root = Json::parse(schema);
-  check(root, root, Json::parse(document), "", faults);
+  Json root;
+  for (const auto& [name, text] : others) root[name] = Json::parse(text);
+  root[""] = Json::parse(schema);
+  check(root, root[""], Json::parse(document), "", faults);
   return faults;
 }
 

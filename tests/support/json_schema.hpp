@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@ namespace shardkit_test {
 /// empty when it fits. Knows the part of JSON Schema that shardkit's schemas use: type, required, properties, items,
 /// enum, const, anyOf, minimum, additionalProperties, minItems, maxItems. An unknown keyword is a fault, so that
 /// nothing goes unchecked.
-std::vector<std::string> schema_faults(const std::string& schema, const std::string& document);
+/// `others`: the files that it refers to, by name.
+std::vector<std::string> schema_faults(const std::string& schema, const std::string& document,
+                                       const std::map<std::string, std::string>& others = {});
 
 }  // namespace shardkit_test

@@ -12,11 +12,14 @@
 
 #include "bench/compare/gate.hpp"
 #include "bench/compare/measurements.hpp"
+#include "bench/start/common_start.hpp"
 #include "core/error.hpp"
 #include "core/json_fields.hpp"
 #include "core/metric_text.hpp"
 #include "core/text.hpp"
-#include "stats/summary.hpp"
+#include "stats/stragglers.hpp"
+#include "system/clock.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -27,30 +30,47 @@ using Json = nlohmann::json;
 struct Work {
   double bytes = 0;
   double samples = 0;
+  double seconds = 0;  ///< how much of the second was measured
 };
 
-struct Node {
-  FleetNode row;
-  std::map<std::string, std::map<std::uint64_t, Work>> seconds;  ///< by stage
+/// By the second since 1970, on the clock of the file server where it is known.
+using WorkBySecond = std::map<std::uint64_t, Work>;
+
+/// One result of a node.
+struct NodeRun {
+  std::string node;
+  std::string file;
+  std::string started_at;
+  double started = 0;  ///< Unix time
+  double elapsed = 0;  ///< seconds
+  std::optional<double> clock_offset;
+  bool met_others = false;  ///< it started at a barrier or at an agreed time
+  std::optional<std::string> label;
+  std::map<std::string, WorkBySecond> stages;
   Measurements measured;
   std::string version;
   std::string job;  ///< what the run was judged by
+
+  const std::string& disturbed() const { return measured.runs.front().disturbed; }
 };
 
 /// Results under one set of conditions.
-using NodeClass = std::vector<Node>;
+using RunClass = std::vector<NodeRun>;
+
+/// A node with all its results, the newest first.
+struct Node {
+  FleetNode row;
+  std::vector<NodeRun> runs;
+
+  const NodeRun& newest() const { return runs.front(); }
+};
 
 /// Nodes whose clocks differ by more have no common seconds that can be trusted.
 constexpr double kMostClockSpread = 1;
 /// All nodes together below this share of the sum of single ones: something that they share limits.
 constexpr double kCeilingShare = 0.8;
-
-/// From the median of the absolute deviations to a standard deviation, for normal noise.
-constexpr double kDeviationOfMad = 1.4826;
-constexpr double kStragglerDeviations = 4;
-constexpr double kStragglerShare = 0.1;  ///< of the median that is missing at least
-/// Fewer nodes show no median to compare with.
-constexpr std::size_t kLeastNodesOfGroup = 4;
+/// A second counts if so much of it was measured on every node.
+constexpr double kCommonSecond = 0.9;
 
 constexpr std::string_view kReadRate = "read.bytes_per_second";
 
@@ -67,25 +87,356 @@ std::string job_of(const Json& envelope) {
   return fmt::format("{}{}{} samples/s", preset, preset.empty() ? "" : ", ", format_rounded_count(*rate));
 }
 
-std::string straggler_text(const FleetNode& row) {
-  if (!row.straggler) return {};
-  return fmt::format("{} {:.0f} % below the median{}{}", row.slowest_metric, (1 - row.slowest) * 100,
-                     row.group.empty() ? "" : " of " + row.group, row.disturbed.empty() ? "" : "; " + row.disturbed);
+/// Adds a row of `seconds`. On another clock it is a part of two seconds.
+void add_second(const Json& row, double clock_offset, std::map<std::string, WorkBySecond>& stages) {
+  const auto at = number_at(row, "unix_time_seconds");
+  const double measured = number_at(row, "measured_seconds").value_or(0);
+  if (!at || *at - clock_offset < 1 || measured <= 0) return;
+  const double begin = *at - clock_offset;
+  const double later = begin - std::floor(begin);  // the share in the following second
+  WorkBySecond& work = stages[text_at(row, "stage").value_or("")];
+  for (const auto& [second, share] :
+       {std::pair(std::floor(begin), 1 - later), std::pair(std::floor(begin) + 1, later)}) {
+    Work& sum = work[static_cast<std::uint64_t>(second)];
+    sum.bytes += share * number_at(row, "bytes").value_or(0);
+    sum.samples += share * number_at(row, "samples").value_or(0);
+    sum.seconds += share * measured;
+  }
 }
 
-/// "8 nodes: 9.40 GB/s together (read, 14 s); 1 straggler: node17"
-std::string text_of(const AggregateResult& result) {
-  std::string text = format_count(result.nodes, "node");
-  for (const StageSum& stage : result.stages) {
-    const bool has_bytes = stage.bytes_per_second.value_or(0) > 0;
-    if (stage.seconds == 0 || stage.stage != "read" || !has_bytes) continue;
-    text += fmt::format(": {} together ({}, {} s)", format_rate(*stage.bytes_per_second), stage.stage, stage.seconds);
+NodeRun read_run(const std::string& file, const Json& envelope, const std::optional<std::string>& label) {
+  NodeRun run;
+  run.file = file;
+  run.node = node_of(envelope);
+  run.started_at = text_at(envelope, "started_at").value_or("");
+  if (run.node.empty()) run.node = "unnamed";
+  if (const auto time = system::parse_iso8601(run.started_at)) run.started = system::unix_seconds(*time);
+  run.elapsed = number_at(envelope, "elapsed_seconds").value_or(0);
+  run.clock_offset = number_at(envelope, "result.start.clock_offset_seconds");
+  const Json* start = member(envelope, "result.start");
+  run.met_others = start != nullptr && start->is_object();
+  run.job = job_of(envelope);
+  run.version = text_at(envelope, "tool.version").value_or("");
+  if (label) run.label = text_at(envelope, "host.labels." + *label);
+  add_run(file, envelope, run.measured);
+  settle(run.measured);
+  const Json* seconds = member(envelope, "result.seconds");
+  if (seconds == nullptr || !seconds->is_array()) return run;
+  for (const Json& row : *seconds) add_second(row, run.clock_offset.value_or(0), run.stages);
+  return run;
+}
+
+/// Why two results cannot be added: another verb, version, job or data. Machines may differ.
+std::string mismatch(const NodeRun& run, const NodeRun& other) {
+  const std::vector<std::string> machines{"host"};
+  if (run.version != other.version) return fmt::format("of version {}, not {} as most", run.version, other.version);
+  if (run.job != other.job) return fmt::format("for the job '{}', not '{}' as most", run.job, other.job);
+  for (const Difference& difference : differences(run.measured.conditions, other.measured.conditions, machines)) {
+    if ((!difference.decisive && !difference.disturbs) || difference.allowed) continue;
+    return fmt::format("{} is '{}', not '{}' as for most", difference.key, difference.base, difference.changed);
   }
-  if (result.exclude.empty())
-    return text + (result.nodes < kLeastNodesOfGroup ? "; too few to judge" : "; none is slow");
-  text += fmt::format("; {} {}: {}", result.exclude.size(), result.gate_missed > 0 ? "to exclude" : "slow",
-                      listed(result.exclude, 5));
+  return {};
+}
+
+/// Adds a result to those that it can be added to.
+void add(NodeRun run, std::vector<RunClass>& classes) {
+  const auto fits = [&](const RunClass& known) { return mismatch(run, known.front()).empty(); };
+  const auto found = std::ranges::find_if(classes, fits);
+  (found == classes.end() ? classes.emplace_back() : *found).push_back(std::move(run));
+}
+
+FleetNode unjudged_node(std::string name, NodeState state, std::string text, std::string file = {}) {
+  FleetNode node;
+  node.name = std::move(name);
+  node.state = state;
+  node.text = std::move(text);
+  node.file = std::move(file);
+  return node;
+}
+
+/// The nodes of the largest class by name, each with its results.
+std::vector<Node> nodes_of(RunClass& runs) {
+  std::ranges::stable_sort(runs, [](const NodeRun& a, const NodeRun& b) {
+    return std::tie(a.node, b.started_at) < std::tie(b.node, a.started_at);
+  });
+  std::vector<Node> nodes;
+  for (NodeRun& run : runs) {
+    if (nodes.empty() || nodes.back().row.name != run.node) {
+      Node& node = nodes.emplace_back();
+      node.row.name = run.node;
+      node.row.file = run.file;
+      node.row.started_at = run.started_at;
+      node.row.clock_offset = run.clock_offset;
+    }
+    nodes.back().row.runs += 1;
+    nodes.back().runs.push_back(std::move(run));
+  }
+  return nodes;
+}
+
+void set_undecided(Node& node, std::string text) {
+  node.row.state = NodeState::undecided;
+  node.row.text = std::move(text);
+}
+
+/// A name under which two machines were measured is no machine's.
+void check_name(Node& node) {
+  for (std::size_t i = 1; i < node.runs.size(); ++i) {
+    const NodeRun& later = node.runs[i - 1];
+    const NodeRun& earlier = node.runs[i];
+    const bool overlap = later.started < earlier.started + std::max(earlier.elapsed, 1e-3);
+    const auto differ = differences(earlier.measured.conditions, later.measured.conditions, {});
+    const auto other = std::ranges::find_if(
+        differ, [](const Difference& one) { return one.decisive && one.key.starts_with("host."); });
+    if (!overlap && other == differ.end()) continue;
+    set_undecided(
+        node, fmt::format("'{}' and '{}' are of two machines with this name ({}); set NODE_NAME on each", later.file,
+                          earlier.file, overlap ? "they ran at the same time" : other->key + " differs"));
+    return;
+  }
+}
+
+/// Puts nodes of one size and label into a group. Those that cannot be judged are undecided and in none.
+void set_groups(std::vector<Node>& nodes, const std::optional<std::string>& label) {
+  const auto has_label = [](const Node& node) { return node.newest().label.has_value(); };
+  if (label && std::ranges::none_of(nodes, has_label)) {
+    throw usage_error("--group-by: no result has the label '{}'; set it with `iobench run --label {}=VALUE`", *label,
+                      *label);
+  }
+  const auto size_of = [](const Node& node) { return node.newest().measured.conditions.at("host.cpus"); };
+  std::set<std::string> sizes;
+  for (const Node& node : nodes) {
+    if (node.newest().measured.conditions.contains("host.cpus")) sizes.insert(size_of(node));
+  }
+  for (Node& node : nodes) {
+    check_name(node);
+    if (label && !has_label(node)) set_undecided(node, fmt::format("it has no label '{}'", *label));
+    if (label && has_label(node)) node.row.group = fmt::format("{}={}", *label, *node.newest().label);
+    if (sizes.size() > 1) node.row.group += fmt::format("{}{} CPUs", node.row.group.empty() ? "" : ", ", size_of(node));
+    if (!node.newest().disturbed().empty()) set_undecided(node, node.newest().disturbed());
+  }
+}
+
+/// The rates of one metric in the runs of a node that were not disturbed.
+std::vector<double> rates_of(const Node& node, const std::string& metric) {
+  std::vector<double> rates;
+  for (const NodeRun& run : node.runs) {
+    const std::optional<double> rate = run.measured.median(metric);
+    if (rate && *rate > 0 && run.disturbed().empty()) rates.push_back(*rate);
+  }
+  return rates;
+}
+
+std::string loss_text(const FleetNode& row, const std::string& metric, double of_median) {
+  return fmt::format("{} {:.0f} % below the median{}", metric, (1 - of_median) * 100,
+                     row.group.empty() ? "" : " of " + row.group);
+}
+
+/// Takes over what one metric says; the worst of all metrics stays.
+void take_judgment(FleetNode& row, const std::string& metric, double rate, const stats::NodeJudgment& judgment) {
+  const bool is_slow = judgment.verdict == stats::NodeVerdict::slow;
+  row.rates.push_back({metric, rate, judgment.of_median, is_slow});
+  row.straggler = row.straggler || is_slow;
+  if (row.slowest_metric.empty() || judgment.of_median < row.slowest) {
+    row.slowest = judgment.of_median;
+    row.slowest_metric = metric;
+  }
+  if (judgment.verdict == stats::NodeVerdict::healthy || row.state == NodeState::slow) return;
+  if (judgment.verdict == stats::NodeVerdict::undecided) {
+    if (row.state != NodeState::healthy) return;
+    row.state = NodeState::undecided;
+    row.text = fmt::format("{}: too few equal nodes, or rates too uneven, to show a slow one", metric);
+    return;
+  }
+  row.state = is_slow ? NodeState::slow : NodeState::suspect;
+  row.text = loss_text(row, metric, judgment.of_median);
+}
+
+void judge_metric(const std::string& metric, std::size_t metrics, std::vector<Node>& nodes) {
+  std::map<std::string, std::size_t> groups;
+  std::vector<Node*> judged;
+  std::vector<stats::NodeRates> rates;
+  for (Node& node : nodes) {
+    if (node.row.state == NodeState::undecided && node.row.rates.empty()) continue;  // for another reason than a rate
+    const std::size_t group = groups.emplace(node.row.group, groups.size()).first->second;
+    judged.push_back(&node);
+    rates.push_back({group, rates_of(node, metric)});
+  }
+  const std::vector<stats::NodeJudgment> judgments = stats::judge_nodes(rates, metrics);
+  const auto measured = std::ranges::count_if(rates, [](const auto& one) { return !one.rates.empty(); });
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    FleetNode& row = judged[i]->row;
+    if (!rates[i].rates.empty()) {
+      take_judgment(row, metric, rates[i].rates.front(), judgments[i]);
+    } else if (row.state == NodeState::healthy && 2 * static_cast<std::size_t>(measured) > judged.size()) {
+      row.state = NodeState::undecided;
+      row.text = fmt::format("it did not measure {}, which most did", metric);
+    }
+  }
+}
+
+void judge_rates(std::vector<Node>& nodes) {
+  std::vector<std::string> metrics;
+  for (const ComparedField& metric : compare_metrics()) {
+    const std::string name = metric.name();
+    const auto has_rate = [&](const Node& node) { return !rates_of(node, name).empty(); };
+    if (is_judged(metric) && std::ranges::any_of(nodes, has_rate)) metrics.push_back(name);
+  }
+  for (const std::string& metric : metrics) judge_metric(metric, metrics.size(), nodes);
+}
+
+void append(std::string& text, const std::string& more) { text += (text.empty() ? "" : "; ") + more; }
+
+/// A gate judges a node by itself: one that too few others are like is then decided.
+void judge_gate(const std::vector<GateRequirement>& gate, std::vector<Node>& nodes) {
+  if (gate.empty()) return;
+  for (Node& node : nodes) {
+    FleetNode& row = node.row;
+    if (row.state == NodeState::undecided && row.rates.empty()) continue;
+    if (row.state == NodeState::undecided) {
+      row.state = NodeState::healthy;
+      row.text.clear();
+    }
+    for (const GateRow& outcome : check_gate(gate, node.newest().measured)) {
+      if (outcome.verdict == GateVerdict::met) continue;
+      append(row.text, fmt::format("{} {}", outcome.metric, outcome.text));
+      if (outcome.verdict == GateVerdict::missed) {
+        row.gate_missed = true;
+        row.state = NodeState::slow;
+      } else if (row.state == NodeState::healthy) {
+        row.state = NodeState::undecided;
+      }
+    }
+  }
+}
+
+/// The seconds of one stage in which every node ran it.
+StageSum sum_of(const std::string& stage, const std::vector<Node>& nodes) {
+  struct Together {
+    Work work;
+    std::size_t nodes = 0;
+  };
+  std::map<std::uint64_t, Together> seconds;
+  for (const Node& node : nodes) {
+    const auto found = node.newest().stages.find(stage);
+    if (found == node.newest().stages.end()) continue;
+    for (const auto& [second, work] : found->second) {
+      if (work.seconds < kCommonSecond) continue;
+      Together& sum = seconds[second];
+      sum.work.bytes += work.bytes / work.seconds;
+      sum.work.samples += work.samples / work.seconds;
+      ++sum.nodes;
+    }
+  }
+  StageSum sum{.stage = stage, .bytes_per_second = {}, .samples_per_second = {}};
+  Work total;
+  for (const auto& [second, together] : seconds) {
+    if (together.nodes < nodes.size()) continue;
+    ++sum.seconds;
+    total.bytes += together.work.bytes;
+    total.samples += together.work.samples;
+  }
+  if (total.bytes > 0) sum.bytes_per_second = total.bytes / static_cast<double>(sum.seconds);
+  if (total.samples > 0) sum.samples_per_second = total.samples / static_cast<double>(sum.seconds);
+  return sum;
+}
+
+std::vector<StageSum> sums(const std::vector<Node>& nodes) {
+  std::set<std::string> stages;
+  for (const Node& node : nodes) {
+    for (const auto& [stage, seconds] : node.newest().stages) stages.insert(stage);
+  }
+  std::vector<StageSum> sums;
+  for (const std::string& stage : stages) sums.push_back(sum_of(stage, nodes));
+  return sums;
+}
+
+/// The node of a file that was left out; the name of the file where it does not tell.
+FleetNode left_out_node(const LeftOut& file) {
+  std::string name = file.file.substr(file.file.rfind('/') + 1);
+  if (name.ends_with(".json")) name.resize(name.size() - 5);
+  try {
+    const Json envelope = read_own_json(file.file);
+    if (const std::string node = node_of(envelope); !node.empty()) name = node;
+    if (text_at(envelope, "status") == "failed") {
+      return unjudged_node(name, NodeState::failed, text_at(envelope, "error.text").value_or("its run failed"),
+                           file.file);
+    }
+  } catch (const Error&) {  // `reason` says it
+  }
+  return unjudged_node(name, NodeState::undecided, file.reason, file.file);
+}
+
+/// Nodes without a result that can be judged: left out, failed, or expected and absent.
+void add_unjudged(const std::vector<std::string>& expected, const std::vector<LeftOut>& left_out,
+                  std::vector<FleetNode>& rows) {
+  std::set<std::string> known;
+  for (const FleetNode& row : rows) known.insert(row.name);
+  for (const LeftOut& file : left_out) {
+    FleetNode node = left_out_node(file);
+    if (known.insert(node.name).second) rows.push_back(std::move(node));
+  }
+  for (const std::string& name : expected) {
+    if (known.insert(name).second) rows.push_back(unjudged_node(name, NodeState::missing, "no result"));
+  }
+}
+
+std::vector<std::string> expected_nodes(const AggregateOptions& options) {
+  std::string list = fmt::format("{}", fmt::join(options.expect, ","));
+  if (list.empty()) list = system::process_environment()("SLURM_JOB_NODELIST").value_or("");
+  return expand_hosts(list);
+}
+
+void count(AggregateResult& result) {
+  result.expected = result.rows.size();
+  std::map<NodeState, std::vector<std::string>> names;
+  std::optional<double> earliest;
+  std::optional<double> latest;
+  for (const FleetNode& row : result.rows) {
+    names[row.state].push_back(row.name);
+    result.stragglers += row.straggler ? 1 : 0;
+    result.gate_missed += row.gate_missed ? 1 : 0;
+    if (!row.clock_offset) continue;
+    earliest = std::min(earliest.value_or(*row.clock_offset), *row.clock_offset);
+    latest = std::max(latest.value_or(*row.clock_offset), *row.clock_offset);
+  }
+  if (earliest) result.clock_spread = *latest - *earliest;
+  result.exclude = names[NodeState::slow];
+  result.suspects = names[NodeState::suspect];
+  for (const NodeState state : {NodeState::undecided, NodeState::failed, NodeState::missing})
+    result.unjudged.insert(result.unjudged.end(), names[state].begin(), names[state].end());
+  result.nodes = result.expected - result.unjudged.size();
+}
+
+/// "61 of 64 judged, 2 failed, 1 missing; slow: n05; 9.40 GB/s together (read, 14 s)"
+std::string text_of(const AggregateResult& result) {
+  std::string text = result.unjudged.empty() ? format_count(result.nodes, "node") + " judged"
+                                             : fmt::format("{} of {} judged", result.nodes, result.expected);
+  for (const NodeState state : {NodeState::undecided, NodeState::failed, NodeState::missing}) {
+    const auto number = std::ranges::count(result.rows, state, &FleetNode::state);
+    if (number > 0) text += fmt::format(", {} {}", number, enum_name(state));
+  }
+  if (!result.exclude.empty()) append(text, "slow: " + listed(result.exclude, 5));
+  if (!result.suspects.empty()) append(text, "slow in one run: " + listed(result.suspects, 5));
+  if (result.exclude.empty() && result.suspects.empty() && result.nodes > 0) append(text, "none is slow");
+  for (const StageSum& stage : result.stages) {
+    if (stage.stage != "read" || !stage.bytes_per_second) continue;
+    append(text,
+           fmt::format("{} together ({}, {} s)", format_rate(*stage.bytes_per_second), stage.stage, stage.seconds));
+  }
   return text;
+}
+
+/// The largest class of results; the others are left out, with the reason.
+RunClass most_results(std::vector<RunClass> classes, std::vector<LeftOut>& left_out) {
+  if (classes.empty()) {
+    throw usage_error("no result can be used: {}", left_out.empty() ? "none was given" : left_out.front().reason);
+  }
+  std::ranges::stable_sort(classes, std::ranges::greater(), [](const RunClass& one) { return one.size(); });
+  for (const RunClass& other : std::span(classes).subspan(1)) {
+    for (const NodeRun& run : other) left_out.push_back({run.file, mismatch(run, classes.front().front())});
+  }
+  return std::move(classes.front());
 }
 
 Ceiling ceiling_of(double alone, double together, std::size_t nodes) {
@@ -97,238 +448,67 @@ Ceiling ceiling_of(double alone, double together, std::size_t nodes) {
   return ceiling;
 }
 
-Node read_node(const std::string& file, const Json& envelope, const std::optional<std::string>& label) {
-  Node node;
-  node.row.name = node_of(envelope);
-  if (node.row.name.empty()) node.row.name = "unnamed";
-  node.row.file = file;
-  node.row.started_at = text_at(envelope, "started_at").value_or("");
-  node.row.clock_offset = number_at(envelope, "result.start.clock_offset_seconds");
-  node.job = job_of(envelope);
-  node.version = text_at(envelope, "tool.version").value_or("");
-  if (label) {
-    node.row.group = fmt::format("{}={}", *label, text_at(envelope, "host.labels." + *label).value_or("(none)"));
+/// The rate of a node that was measured alone, under the conditions of the others.
+double rate_alone(const std::string& path, const NodeRun& other) {
+  const NodeRun alone = read_run(path, read_result_file(path), {});
+  const std::optional<double> rate = alone.measured.median(std::string(kReadRate));
+  const std::string reason = mismatch(alone, other);
+  if (!rate || !reason.empty()) {
+    throw Error(ErrorCode::usage, At{path}, "--alone: '{}' cannot be compared with the others: {}", path,
+                rate ? reason : fmt::format("it does not measure {}", kReadRate));
   }
-  add_run(file, envelope, node.measured);
-  settle(node.measured);
-  node.row.disturbed = node.measured.runs.front().disturbed;
-  const Json* seconds = member(envelope, "result.seconds");
-  if (seconds == nullptr || !seconds->is_array()) return node;
-  constexpr double kWhole = 0.9;  // of a second with this stage
-  for (const Json& row : *seconds) {
-    const auto at = number_at(row, "unix_time_seconds");
-    if (!at || *at < 0 || number_at(row, "measured_seconds").value_or(0) < kWhole) continue;
-    Work& work = node.seconds[text_at(row, "stage").value_or("")][static_cast<std::uint64_t>(*at)];
-    work.bytes += number_at(row, "bytes").value_or(0);
-    work.samples += number_at(row, "samples").value_or(0);
-  }
-  return node;
+  return *rate;
 }
 
-/// Why two results cannot be added: another verb, version, job or data. Machines may differ.
-std::string mismatch(const Node& node, const Node& other) {
-  const std::vector<std::string> machines{"host"};
-  if (node.version != other.version) {
-    return fmt::format("of version {}, not {} as most", node.version, other.version);
+void warn_of_sums(const AggregateResult& result, const std::vector<Node>& nodes, bool together, Context& context) {
+  const bool met = std::ranges::all_of(nodes, [](const Node& node) { return node.newest().met_others; });
+  if (nodes.size() > 1 && !together) {
+    context.warn(
+        "no_overlap", "there is no second in which all nodes were reading, so no sum: {}",
+        met ? "measure longer, with --budget" : "start them together with `iobench run --barrier DIR --world N`");
   }
-  if (node.job != other.job) return fmt::format("for the job '{}', not '{}' as most", node.job, other.job);
-  for (const Difference& difference : differences(node.measured.conditions, other.measured.conditions, machines)) {
-    if ((!difference.decisive && !difference.disturbs) || difference.allowed) continue;
-    return fmt::format("{} is '{}', not '{}' as for most", difference.key, difference.base, difference.changed);
-  }
-  return {};
-}
-
-/// Adds a node to the results that it can be added to.
-void add(Node node, std::vector<NodeClass>& classes) {
-  const auto fits = [&](const NodeClass& known) { return mismatch(node, known.front()).empty(); };
-  const auto found = std::ranges::find_if(classes, fits);
-  (found == classes.end() ? classes.emplace_back() : *found).push_back(std::move(node));
-}
-
-void keep_newest(NodeClass& nodes, std::vector<LeftOut>& left_out) {
-  const auto by_name = [](const Node& a, const Node& b) {
-    return std::tie(a.row.name, b.row.started_at) < std::tie(b.row.name, a.row.started_at);
-  };
-  std::ranges::stable_sort(nodes, by_name);
-  NodeClass kept;
-  for (Node& node : nodes) {
-    if (!kept.empty() && kept.back().row.name == node.row.name) {
-      left_out.push_back({node.row.file, fmt::format("an older result of node '{}'", node.row.name)});
-    } else {
-      kept.push_back(std::move(node));
-    }
-  }
-  nodes = std::move(kept);
-}
-
-void judge_rate(const std::string& metric, const std::vector<Node*>& group) {
-  std::vector<FleetNode*> rows;
-  std::vector<double> rates;
-  for (Node* node : group) {
-    const std::optional<double> rate = node->measured.median(metric);
-    if (!rate) continue;
-    rows.push_back(&node->row);
-    rates.push_back(*rate);
-  }
-  const double median = stats::summarize(rates).median;
-  if (rates.empty() || median <= 0) return;
-  const std::vector<std::size_t> slow = stragglers(rates);
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    FleetNode& row = *rows[i];
-    const bool is_slow = std::ranges::binary_search(slow, i);
-    row.rates.push_back({metric, rates[i], rates[i] / median, is_slow});
-    row.straggler = row.straggler || is_slow;
-    if (!row.slowest_metric.empty() && rates[i] / median >= row.slowest) continue;
-    row.slowest = rates[i] / median;
-    row.slowest_metric = metric;
-  }
-}
-
-void judge_rates(NodeClass& nodes) {
-  std::map<std::string, std::vector<Node*>> groups;
-  for (Node& node : nodes) groups[node.row.group].push_back(&node);
-  for (const auto& [name, group] : groups) {
-    for (const ComparedField& metric : compare_metrics()) {
-      if (is_judged(metric)) judge_rate(metric.name(), group);
-    }
-  }
-}
-
-void judge_gate(const std::vector<GateRequirement>& gate, NodeClass& nodes) {
-  for (Node& node : nodes) {
-    node.row.text = straggler_text(node.row);
-    for (const GateRow& row : check_gate(gate, node.measured)) {
-      if (row.verdict != GateVerdict::missed && row.verdict != GateVerdict::absent) continue;
-      node.row.gate_missed = true;
-      node.row.text += fmt::format("{}{} {}", node.row.text.empty() ? "" : "; ", row.metric, row.text);
-    }
-  }
-}
-
-std::vector<StageSum> sums(const NodeClass& nodes) {
-  std::set<std::string> stages;
-  for (const Node& node : nodes) {
-    for (const auto& [stage, seconds] : node.seconds) stages.insert(stage);
-  }
-  std::vector<StageSum> sums;
-  for (const std::string& stage : stages) {
-    struct Together : Work {
-      std::size_t nodes = 0;
-    };
-    std::map<std::uint64_t, Together> seconds;
-    for (const Node& node : nodes) {
-      const auto found = node.seconds.find(stage);
-      if (found == node.seconds.end()) continue;
-      for (const auto& [second, work] : found->second) {
-        Together& sum = seconds[second];
-        sum.bytes += work.bytes;
-        sum.samples += work.samples;
-        ++sum.nodes;
-      }
-    }
-    StageSum& sum = sums.emplace_back(StageSum{.stage = stage, .bytes_per_second = {}, .samples_per_second = {}});
-    Work total;
-    for (const auto& [second, work] : seconds) {
-      if (work.nodes < nodes.size()) continue;
-      ++sum.seconds;
-      total.bytes += work.bytes;
-      total.samples += work.samples;
-    }
-    if (sum.seconds == 0) continue;
-    if (total.bytes > 0) sum.bytes_per_second = total.bytes / static_cast<double>(sum.seconds);
-    if (total.samples > 0) sum.samples_per_second = total.samples / static_cast<double>(sum.seconds);
-  }
-  return sums;
-}
-
-AggregateResult combine(std::vector<NodeClass> classes, const std::vector<GateRequirement>& gate,
-                        std::vector<LeftOut> left_out) {
-  if (classes.empty()) {
-    throw usage_error("no result can be used: {}", left_out.empty() ? "none was given" : left_out.front().reason);
-  }
-  std::ranges::stable_sort(classes, std::ranges::greater(), [](const NodeClass& one) { return one.size(); });
-  for (const NodeClass& other : std::span(classes).subspan(1)) {
-    for (const Node& node : other) left_out.push_back({node.row.file, mismatch(node, classes.front().front())});
-  }
-  NodeClass& nodes = classes.front();
-  keep_newest(nodes, left_out);
-  judge_rates(nodes);
-  judge_gate(gate, nodes);
-  AggregateResult result;
-  result.nodes = nodes.size();
-  result.stages = sums(nodes);
-  result.left_out = std::move(left_out);
-  std::optional<double> earliest;
-  std::optional<double> latest;
-  for (Node& node : nodes) {
-    const FleetNode& row = node.row;
-    result.stragglers += row.straggler ? 1 : 0;
-    result.gate_missed += row.gate_missed ? 1 : 0;
-    if (row.straggler || row.gate_missed) result.exclude.push_back(row.name);
-    if (row.clock_offset) {
-      earliest = std::min(earliest.value_or(*row.clock_offset), *row.clock_offset);
-      latest = std::max(latest.value_or(*row.clock_offset), *row.clock_offset);
-    }
-    result.rows.push_back(std::move(node.row));
-  }
-  if (earliest) result.clock_spread = *latest - *earliest;
-  std::ranges::stable_sort(result.rows, {}, &FleetNode::slowest);
-  result.slowest = result.rows.front().name;
-  result.text = text_of(result);
-  return result;
+  if (result.clock_spread.value_or(0) <= kMostClockSpread) return;
+  const auto by_clock = [](const FleetNode& row) { return row.clock_offset.value_or(0); };
+  const auto [low, high] = std::ranges::minmax_element(result.rows, {}, by_clock);
+  context.warn(
+      "clocks_differ",
+      "the clocks of {} and {} differ by {:.1f} s; the sums are corrected by what the barrier measured, within "
+      "a fraction of a second. Synchronize the clocks",
+      low->name, high->name, *result.clock_spread);
 }
 
 }  // namespace
-
-std::vector<std::size_t> stragglers(std::span<const double> rates) {
-  if (rates.size() < kLeastNodesOfGroup) return {};
-  const double median = stats::summarize(rates).median;
-  std::vector<double> deviations;
-  for (const double rate : rates) deviations.push_back(std::abs(rate - median));
-  const double noise = kDeviationOfMad * stats::summarize(deviations).median;
-  const double limit = std::min(median - kStragglerDeviations * noise, (1 - kStragglerShare) * median);
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    if (rates[i] < limit) found.push_back(i);
-  }
-  return found;
-}
 
 AggregateResult aggregate(const AggregateOptions& options, Context& context) {
   context.progress().start("reading results", 0, 0, "results");
   std::vector<GateRequirement> gate;
   if (options.gate) gate = read_gate(*options.gate);
-  std::vector<NodeClass> classes;
-  auto left_out = for_each_result(options.results, context, [&](const std::string& file, const Json& envelope) {
-    add(read_node(file, envelope, options.group_by), classes);
+  std::vector<RunClass> classes;
+  AggregateResult result;
+  result.left_out = for_each_result(options.results, context, [&](const std::string& file, const Json& envelope) {
+    add(read_run(file, envelope, options.group_by), classes);
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
   });
-  AggregateResult result = combine(std::move(classes), gate, std::move(left_out));
+  RunClass runs = most_results(std::move(classes), result.left_out);
+  std::vector<Node> nodes = nodes_of(runs);
+  set_groups(nodes, options.group_by);
+  judge_rates(nodes);
+  judge_gate(gate, nodes);
+  result.stages = sums(nodes);
+  for (const Node& node : nodes) result.rows.push_back(node.row);
+  add_unjudged(expected_nodes(options), result.left_out, result.rows);
+  std::ranges::stable_sort(
+      result.rows, {}, [](const FleetNode& row) { return std::pair(row.state == NodeState::healthy, row.slowest); });
+  count(result);
+  result.slowest = std::ranges::min_element(result.rows, {}, &FleetNode::slowest)->name;
   const auto read = std::ranges::find(result.stages, "read", &StageSum::stage);
   const bool together = read != result.stages.end() && read->bytes_per_second;
   if (options.alone) {
-    const Measurements alone = read_measurements(*options.alone, context);
-    const std::optional<double> rate = alone.median(std::string(kReadRate));
-    if (!rate) {
-      throw Error(ErrorCode::usage, At{*options.alone}, "--alone: '{}' does not measure {}", *options.alone, kReadRate);
-    }
-    if (together && *rate > 0) result.ceiling = ceiling_of(*rate, *read->bytes_per_second, result.nodes);
+    const double rate = rate_alone(*options.alone, nodes.front().newest());
+    if (together && rate > 0) result.ceiling = ceiling_of(rate, *read->bytes_per_second, nodes.size());
   }
-  if (result.nodes > 1 && !together) {
-    context.warn("no_overlap",
-                 "there is no second in which all nodes were reading, so no sum: start them together with `iobench run "
-                 "--barrier DIR --world N` or --start-at");
-  }
-  if (result.clock_spread.value_or(0) > kMostClockSpread) {
-    const auto by_clock = [](const FleetNode& row) { return row.clock_offset.value_or(0); };
-    const auto [low, high] = std::ranges::minmax_element(result.rows, {}, by_clock);
-    context.warn(
-        "clocks_differ",
-        "the clocks of {} and {} differ by {:.1f} s: seconds of the nodes do not match, so sums are too small; "
-        "synchronize the clocks",
-        low->name, high->name, *result.clock_spread);
-  }
+  warn_of_sums(result, nodes, together, context);
+  result.text = text_of(result);
   return result;
 }
 
@@ -340,6 +520,9 @@ void AggregateOptions::describe(FieldList& v) {
   v.field({"alone", "result of one of the nodes measured alone, to find out whether the storage limits all together",
            Role::input_file},
           alone);
+  v.field({"expect", "names of the nodes that should have a result, such as node[01-16]; default: SLURM_JOB_NODELIST",
+           "LIST"},
+          expect);
 }
 
 void FleetRate::describe(FieldList& v) {
@@ -351,18 +534,18 @@ void FleetRate::describe(FieldList& v) {
 
 void FleetNode::describe(FieldList& v) {
   v.field({"name", "name of the node", kLabel}, name);
-  v.field({"group", "value of its label"}, group);
-  v.field({"straggler", "true if a rate is below the median of its group by more than 4 deviations and 10 %"},
-          straggler);
+  v.field({"state", "healthy; slow: in all its runs; suspect: in the newest; or why it was not judged"}, state);
+  v.field({"group", "value of its label, and its number of CPUs if these differ"}, group);
+  v.field({"runs", Unit::count, "its results"}, runs);
+  v.field({"straggler", "true if a rate is slow in each of its runs"}, straggler);
   v.field({"gate_missed", "true if it misses a requirement of the gate"}, gate_missed);
   v.field({"slowest", Unit::factor, "its lowest rate divided by the median of its group"}, slowest);
   v.field({"slowest_metric", "that rate"}, slowest_metric);
-  v.field({"disturbed", "what other processes used meanwhile, if it disturbed"}, disturbed);
-  v.field({"file", "its result"}, file);
+  v.field({"file", "its newest result"}, file);
   v.field({"started_at", "start of the run"}, started_at);
   v.field({"clock_offset", Unit::seconds, "its clock less that of the file server"}, clock_offset);
   v.field({"rates", "its rates"}, rates);
-  v.field({"text", "why it is slow or misses the gate"}, text);
+  v.field({"text", "why it is not healthy"}, text);
 }
 
 void StageSum::describe(FieldList& v) {
@@ -383,14 +566,17 @@ void Ceiling::describe(FieldList& v) {
 void AggregateResult::describe(FieldList& v) {
   v.field({"text", "the result in a line"}, text);
   v.field({"nodes_judged", Unit::count, "nodes that are judged"}, nodes);
+  v.field({"nodes_expected", Unit::count, "all nodes: with a result, failed and missing ones"}, expected);
   v.field({"stragglers", Unit::count, "nodes that are slower than their group"}, stragglers);
   v.field({"gate_missed", Unit::count, "nodes that miss the gate"}, gate_missed);
   v.field({"slowest", "the slowest node"}, slowest);
-  v.field({"exclude", "nodes that are slow or miss the gate"}, exclude);
+  v.field({"exclude", "nodes that are slow in all their runs, or miss the gate"}, exclude);
+  v.field({"suspects", "nodes that are slow in one run: measure them again"}, suspects);
+  v.field({"unjudged", "nodes that were not judged"}, unjudged);
   v.field({"clock_spread", Unit::seconds, "largest difference of the nodes' clocks"}, clock_spread);
   v.field({"stages", "all nodes together, by stage"}, stages);
   v.field({"ceiling", "one node alone against all together"}, ceiling);
-  v.field({"nodes", "each node, the slowest first"}, rows);
+  v.field({"nodes", "each node, those that are not healthy first, then the slowest first"}, rows);
   v.field({"left_out", "results that are not part of it"}, left_out);
 }
 

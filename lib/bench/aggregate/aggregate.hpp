@@ -1,9 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/results/result_file.hpp"
@@ -18,6 +19,7 @@ struct AggregateOptions {
   std::optional<std::string> group_by = {};
   std::optional<std::string> gate = {};
   std::optional<std::string> alone = {};
+  std::vector<std::string> expect = {};  ///< names of nodes
 
   void describe(FieldList& v);
 };
@@ -32,19 +34,32 @@ struct FleetRate {
   void describe(FieldList& v);
 };
 
+enum class NodeState {
+  healthy,
+  slow,       ///< in each of its runs, or it misses the gate: to be taken out of service
+  suspect,    ///< slow in its newest run: to be measured again
+  undecided,  ///< it has a result that cannot be judged
+  failed,     ///< its run failed
+  missing,    ///< expected, and without a result
+};
+constexpr auto enum_names(NodeState) {
+  return std::to_array<std::string_view>({"healthy", "slow", "suspect", "undecided", "failed", "missing"});
+}
+
 struct FleetNode {
   std::string name;
-  std::string group;  ///< value of the label of --group-by
-  bool straggler = false;
+  NodeState state = NodeState::healthy;
+  std::string group;  ///< value of the label of --group-by, and the size of the machine if there are several
+  std::uint64_t runs = 0;
+  bool straggler = false;  ///< slow in a rate
   bool gate_missed = false;
   double slowest = 1;  ///< smallest of_median
   std::string slowest_metric;
-  std::string disturbed;  ///< why its values say nothing
-  std::string file;
+  std::string file;  ///< the newest
   std::string started_at;
   std::optional<double> clock_offset;
   std::vector<FleetRate> rates;
-  std::string text;  ///< why it is listed; empty for a healthy node
+  std::string text;  ///< why it is not healthy
 
   void describe(FieldList& v);
 };
@@ -72,29 +87,30 @@ struct Ceiling {
 
 struct AggregateResult {
   std::string text;
-  std::uint64_t nodes = 0;
+  std::uint64_t nodes = 0;     ///< with a result that was judged
+  std::uint64_t expected = 0;  ///< all that are listed
   std::uint64_t stragglers = 0;
   std::uint64_t gate_missed = 0;
   std::string slowest;                 ///< node with the smallest share of its group's median
-  std::vector<std::string> exclude;    ///< stragglers, and nodes that miss the gate
+  std::vector<std::string> exclude;    ///< slow nodes
+  std::vector<std::string> suspects;   ///< to be measured again
+  std::vector<std::string> unjudged;   ///< undecided, failed and missing ones
   std::optional<double> clock_spread;  ///< of the nodes' clocks, in seconds
   std::vector<StageSum> stages;
   std::optional<Ceiling> ceiling;
-  std::vector<FleetNode> rows;  ///< the slowest first
+  std::vector<FleetNode> rows;  ///< those that are not healthy first, then the slowest first
   std::vector<LeftOut> left_out;
 
-  bool has_findings() const { return !exclude.empty(); }
+  bool has_findings() const { return !exclude.empty() || !suspects.empty() || !unjudged.empty(); }
   void describe(FieldList& v);
 };
 
-/// Reads the results and judges them. Those of another verb, version, job or data than most are left out and listed,
-/// and so are older results of a node. Warns if clocks differ by more than a second, and if there is no second
-/// in which all ran. Throws Error{usage} without a usable result, and those of read_gate().
+/// Reads the results and judges each node: its rates among those of its group (stats/stragglers.hpp), and the gate. A
+/// node may have several results: the newest is judged, and the older ones confirm it. Results of another verb,
+/// version, job or data than most are left out and listed, and their nodes are undecided unless they have others.
+/// Warns if clocks differ by more than a second, and if there is no second in which all ran. Throws Error{usage}
+/// without a usable result, for a label that no result has, and for an --alone under other conditions; and the errors
+/// of read_gate().
 AggregateResult aggregate(const AggregateOptions& options, Context& context);
-
-/// The indexes of rates below median - 4 * 1.4826 * MAD (Leys et al., Journal of Experimental Social Psychology 49,
-/// 2013, use 2.5 to 3 for few values; of 1000 nodes, 3 would report a healthy one each time) and below 90 % of the
-/// median: noise alone is not reported for a fleet of nearly equal nodes. Empty for fewer than 4.
-std::vector<std::size_t> stragglers(std::span<const double> rates);
 
 }  // namespace shardkit::bench

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "bench/requirement/requirement.hpp"
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
@@ -19,16 +18,14 @@
 namespace shardkit::bench {
 namespace {
 
-/// The option that requests a smaller checkpoint: a preset and a job have fixed sizes.
-const char* smaller(const CheckpointOptions& options) {
-  return options.preset || options.job ? "use --scale to make it smaller" : "use --bytes to make it smaller";
-}
+constexpr std::uint64_t kBytesPerWrite = 1ULL << 20U;  ///< bytes per write
+constexpr std::string_view kSmaller = "use --bytes to make it smaller";
 
-void check_space(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options) {
+void check_space(const std::string& folder, std::uint64_t bytes) {
   const std::uint64_t free = system::free_bytes(folder);
   if (free >= bytes) return;
   throw Error(ErrorCode::no_space, At{folder}, "'{}' has {} free, a checkpoint needs {}; {}", folder, format_size(free),
-              typed_size(bytes), smaller(options));
+              typed_size(bytes), kSmaller);
 }
 
 /// A run that was killed could not remove its files.
@@ -41,15 +38,14 @@ void warn_of_others(const std::string& directory, Context& context) {
 
 /// Calls `write`, which writes `bytes` below `folder`; the error for a full disk names the folder that the user named.
 template <class Write>
-auto written_into(const std::string& folder, std::uint64_t bytes, const CheckpointOptions& options,
-                  const Write& write) {
+auto written_into(const std::string& folder, std::uint64_t bytes, const Write& write) {
   try {
     return write();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::no_space) throw;
     throw Error(ErrorCode::no_space, At{folder},
                 "no space left in '{}' for a checkpoint of {}: the disk is full or a quota is reached; {}", folder,
-                typed_size(bytes), smaller(options));
+                typed_size(bytes), kSmaller);
   }
 }
 
@@ -62,9 +58,8 @@ std::vector<CheckpointMode> modes_of(const CheckpointOptions& options, const Che
     modes.push_back(CheckpointMode::background);
     return modes;
   }
-  const std::string text =
-      fmt::format("a copy of {} needs more than half of the available memory ({}); {}", typed_size(plan.bytes()),
-                  format_size(system::usable_memory()), smaller(options));
+  const std::string text = fmt::format("a copy of {} needs more than half of the available memory ({}); {}",
+                                       typed_size(plan.bytes()), format_size(system::usable_memory()), kSmaller);
   if (options.mode == CheckpointModes::background) throw Error(ErrorCode::no_space, "--mode background: " + text);
   context.warn("no_background", text);
   return modes;
@@ -121,7 +116,7 @@ class Bench {
     result.neighbors = watch.so_far();
     if (result.rows.empty()) throw usage_error("--budget: too short, it ended before anything was written");
     if (!wrote || result.interrupted) return;  // nothing was written that could be drained or read back
-    const WrittenCheckpoint written{folder_, repetition_, last_bytes_, options_.block};
+    const WrittenCheckpoint written{folder_, repetition_, last_bytes_, kBytesPerWrite};
     if (drained_) drain(written, result);
     if (options_.recheck) restore(written, options_.directory, result);
   }
@@ -146,21 +141,19 @@ class Bench {
     if (row.bytes == plan_.bytes()) return;
     context_.warn(
         "part_of_checkpoint",
-        fmt::format("{}: {} ended the checkpoint after {} of {}; its rate is valid, its times belong to a part",
-                    enum_name(row.mode),
-                    options_.job ? fmt::format("the job's budget of {:g} s", *options_.budget) : "--budget",
-                    format_size(row.bytes), typed_size(plan_.bytes())));
+        fmt::format("{}: --budget ended the checkpoint after {} of {}; its rate is valid, its times belong to a part",
+                    enum_name(row.mode), format_size(row.bytes), typed_size(plan_.bytes())));
   }
 
   /// Those before a stop; throws it if there is no checkpoint at all.
   std::vector<CheckpointTimes> write_all_of(CheckpointMode mode, CheckpointResult& result) {
-    const CheckpointSettings settings{mode, options_.block, options_.direct, options_.budget};
+    const CheckpointSettings settings{mode, kBytesPerWrite, options_.direct, options_.budget};
     std::vector<CheckpointTimes> repetitions;
     for (std::uint64_t i = 0; i < options_.repeat; ++i) {
       folder_.clear();
       context_.progress().start(mode == CheckpointMode::sync ? "writing" : "copying and writing", 0, plan_.bytes());
       try {
-        repetitions.push_back(written_into(options_.directory, plan_.bytes(), options_, [&] {
+        repetitions.push_back(written_into(options_.directory, plan_.bytes(), [&] {
           return write_checkpoint(folder_, plan_, settings, ++repetition_, context_);
         }));
       } catch (const Error& error) {
@@ -176,11 +169,11 @@ class Bench {
   void drain(const WrittenCheckpoint& written, CheckpointResult& result) {
     context_.progress().start("draining", 0, plan_.bytes());
     const std::uint64_t bytes = result.rows.back().bytes;
-    check_space(*options_.drain_to, bytes, options_);
+    check_space(*options_.drain_to, bytes);
     CheckpointDrain drain;
     drain.directory = *options_.drain_to;
     drain.storage = system::storage_of(drained_->path());
-    drain.drain_seconds = written_into(*options_.drain_to, bytes, options_,
+    drain.drain_seconds = written_into(*options_.drain_to, bytes,
                                        [&] { return drain_checkpoint(written, *drained_, options_.direct, context_); });
     drain.bytes_per_second = static_cast<double>(bytes) / drain.drain_seconds;
     if (options_.checkpoint_every && bytes == plan_.bytes()) {
@@ -188,7 +181,7 @@ class Bench {
           static_cast<double>(*options_.checkpoint_every) * *options_.step_time / drain.drain_seconds;
     }
     result.drain = drain;
-    if (options_.recheck) restore({*drained_, repetition_, last_bytes_, options_.block}, *options_.drain_to, result);
+    if (options_.recheck) restore({*drained_, repetition_, last_bytes_, kBytesPerWrite}, *options_.drain_to, result);
   }
 
   void restore(const WrittenCheckpoint& written, const std::string& directory, CheckpointResult& result) {
@@ -240,16 +233,13 @@ const CheckpointModel& find_model(const std::string& name) {
 
 /// Bytes of one rank, which determine the size of its file.
 double bytes_of_rank(const CheckpointOptions& options, std::uint64_t writers) {
-  if (!options.preset)
+  if (options.bytes || !options.preset)
     return static_cast<double>(options.bytes.value_or(kTotalByDefault)) / static_cast<double>(writers);
   const CheckpointModel& model = find_model(*options.preset);
-  return options.scale * static_cast<double>(model.bytes) / static_cast<double>(model.ranks);
+  return static_cast<double>(model.bytes) / static_cast<double>(model.ranks);
 }
 
 void check_size(const CheckpointOptions& options, std::uint64_t writers) {
-  if (options.preset && options.bytes)
-    throw usage_error("--preset and --bytes exclude each other; use --scale to make a preset's checkpoint smaller");
-  if (!options.preset && options.scale != 1) throw usage_error("--scale needs --preset or --job");
   if (options.bytes && (*options.bytes < writers * kCheckpointUnit || *options.bytes > kLargestCheckpoint)) {
     throw usage_error("--bytes: expected at least 4096 for each writer and at most {}",
                       format_size(kLargestCheckpoint));
@@ -272,20 +262,18 @@ bool CheckpointResult::has_findings() const {
   return std::ranges::any_of(rows, piles_up) || (drain && piles_up(*drain));
 }
 
-CheckpointResult checkpoint(const CheckpointOptions& given, Context& context) {
-  const CheckpointOptions options = with_job(given);
+CheckpointResult checkpoint(const CheckpointOptions& options, Context& context) {
   check_options(options);
   const CheckpointPlan plan = plan_checkpoint(options);
   warn_of_others(options.directory, context);
   Bench bench(options, plan, context);
-  if (!given.budget) check_space(options.directory, plan.bytes(), options);
+  if (!options.budget) check_space(options.directory, plan.bytes());
   CheckpointResult result;
   result.model = options.preset;
   result.writers = plan.writers;
   result.bytes = plan.bytes();
-  result.block = options.block;
+  result.block = kBytesPerWrite;
   result.direct = options.direct;
-  result.fio = fio_command(options);
   result.storage = system::storage_of(options.directory);
   if (result.storage.storage_class == system::StorageClass::memory) {
     context.warn("data_in_memory", fmt::format("'{}' is in memory ({}): data there is never durable", options.directory,
@@ -305,21 +293,16 @@ void CheckpointOptions::describe(FieldList& v) {
           directory);
   v.topic("What is written");
   v.field({"mode", "sync: training waits until all data is durable; background: only for a copy in memory"}, mode);
-  v.field({"job", "like fio's sequential write: 4 files of 10 GiB, 1 MiB per write, direct, at most 60 s", "seq-write"},
-          job);
   v.field({"preset", "size of an MLPerf Storage checkpoint", "llama3-8b|llama3-70b|llama3-405b|llama3-1t",
            Misnomers{"model"}},
           preset);
-  v.field({"scale", "share of the model's checkpoint, or of the files of the job, to write, such as 0.01", "SHARE",
-           above(0, 1)},
-          scale);
-  v.field({"bytes", Unit::bytes, "size of a checkpoint, sum of all writers; default: 1GiB"}, bytes);
+  v.field({"bytes", Unit::bytes, "size of a checkpoint, sum of all writers; default: that of the preset, else 1GiB"},
+          bytes);
   v.field({"threads", Unit::count,
            "files written in parallel, one per rank; default: 1, with --preset the 8 ranks of a node", 'j',
            between(1, 512), Misnomers{"writers"}},
           threads);
   v.topic("How it is written");
-  v.field({"block", Unit::bytes, "bytes per write", between(4096, 1U << 30U)}, block);
   v.field({"direct", "bypass the page cache when writing (O_DIRECT)"}, direct);
   v.topic("Measurement");
   v.field({"repeat", Unit::count, "number of checkpoints in each mode", kMayDiffer, between(1, 1000)}, repeat);
@@ -387,7 +370,6 @@ void CheckpointResult::describe(FieldList& v) {
   v.field({"bytes", Unit::bytes, "planned size of a checkpoint"}, bytes);
   v.field({"block", Unit::bytes, "bytes per write", kCondition}, block);
   v.field({"direct", "bypassing the page cache", kCondition}, direct);
-  v.field({"fio", "fio command that the job corresponds to"}, fio);
   v.field({"block_seconds", Unit::seconds, "wait of training, in the first row", metric(Better::lower, kUnfeltWait)},
           block_seconds);
   v.field({"durable_seconds", Unit::seconds, "time until durable, in the first row", metric(Better::lower)},
@@ -413,47 +395,8 @@ CheckpointPlan plan_checkpoint(const CheckpointOptions& options) {
   return {writers, std::max<std::uint64_t>(blocks, 1) * kCheckpointUnit};
 }
 
-CheckpointOptions with_job(const CheckpointOptions& given) {
-  if (!given.job) return given;
-  CheckpointOptions options = given;
-  if (*options.job != "seq-write") {
-    throw usage_error("--job: must be seq-write, not '{}'; read jobs belong to `iobench read`", *options.job);
-  }
-  if (options.preset || options.bytes || options.threads || options.mode == CheckpointModes::background) {
-    throw usage_error("--job sets mode, bytes and threads; leave those out, or use --scale to make its files smaller");
-  }
-  check_ranges(given);
-  constexpr std::uint64_t kFiles = 4;
-  constexpr std::uint64_t kFileBytes = 10ULL << 30U;
-  const double blocks = std::ceil(options.scale * (kFileBytes / kCheckpointUnit));
-  options.mode = CheckpointModes::sync;
-  options.threads = kFiles;
-  options.bytes = kFiles * kCheckpointUnit * static_cast<std::uint64_t>(blocks);
-  options.scale = 1;
-  options.direct = true;
-  options.budget = options.budget.value_or(60);
-  return options;
-}
-
-std::optional<std::string> fio_command(const CheckpointOptions& options) {
-  if (!options.job) return std::nullopt;
-  const std::uint64_t size = *options.bytes / *options.threads;
-  const std::string block =
-      size < options.block || options.block != 1ULL << 20U ? fmt::format("{}", std::min(size, options.block)) : "1M";
-  constexpr double kMostSeconds = 1e9;
-  // fio treats these as whole seconds unless they have a unit, and 0 as no limit.
-  const auto milliseconds = static_cast<std::uint64_t>(std::ceil(std::min(*options.budget, kMostSeconds) * 1000));
-  const std::string runtime =
-      milliseconds % 1000 == 0 ? fmt::format("{}", milliseconds / 1000) : fmt::format("{}ms", milliseconds);
-  return fmt::format(
-      "fio --name=seq-write --directory={} --rw=write --bs={} --numjobs={} --size={} --runtime={} --direct=1 "
-      "--end_fsync=1 --group_reporting",
-      shell_word(options.directory), block, *options.threads, size, runtime);
-}
-
 void check_options(const CheckpointOptions& options) {
   check_ranges(options);
-  if (options.block % kCheckpointUnit != 0) throw usage_error("--block: expected a multiple of 4096 bytes");
   if (options.step_time.has_value() != options.checkpoint_every.has_value())
     throw usage_error("--step-time and --checkpoint-every need each other");
   check_drain(options);

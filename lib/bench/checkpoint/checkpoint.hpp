@@ -30,12 +30,9 @@ constexpr auto enum_names(CheckpointModes) { return std::to_array<std::string_vi
 struct CheckpointOptions {
   std::string directory;
   CheckpointModes mode = CheckpointModes::both;
-  std::optional<std::string> job;
   std::optional<std::string> preset;
-  double scale = 1;
   std::optional<std::uint64_t> bytes;
   std::optional<std::uint64_t> threads;
-  std::uint64_t block = 1U << 20U;
   bool direct = false;
   std::uint64_t repeat = 3;
   std::optional<double> budget;
@@ -47,16 +44,9 @@ struct CheckpointOptions {
   void describe(FieldList& v);
 };
 
-/// A preset has 8 ranks on this node, or fewer if it has fewer, unless `threads` is set. Each writes scale * bytes /
-/// ranks. Without one: `bytes`, by default 1 GiB, in equal parts. Throws Error{usage}.
+/// A preset has 8 ranks on this node, or fewer if it has fewer, unless `threads` is set. Each writes its share of the
+/// model. With `bytes`, or without a preset: that, by default 1 GiB, in equal parts. Throws Error{usage}.
 CheckpointPlan plan_checkpoint(const CheckpointOptions& options);
-
-/// `options` with the settings of --job, which is fio's example of a sequential write. --scale makes its files smaller.
-/// Throws Error{usage} for an unknown job, or a job combined with an option that it sets.
-CheckpointOptions with_job(const CheckpointOptions& options);
-
-/// The fio command of the job; empty without a job. For options returned by with_job().
-std::optional<std::string> fio_command(const CheckpointOptions& options);
 
 /// Throws Error{usage} for invalid combinations.
 void check_options(const CheckpointOptions& options);
@@ -104,8 +94,7 @@ struct CheckpointResult {
   std::uint64_t bytes = 0;
   std::uint64_t block = 0;
   bool direct = false;
-  std::optional<std::string> fio;  ///< command line of the job
-  double block_seconds = 0;        ///< of the first row
+  double block_seconds = 0;  ///< of the first row
   double durable_seconds = 0;
   double bytes_per_second = 0;
   std::vector<CheckpointRow> rows;

@@ -128,9 +128,7 @@ void run_pair(const CompareOptions& options, std::uint64_t pair, bool base_first
 
 AbMeasurements measure_ab(const CompareOptions& options, Context& context) {
   AbMeasurements ab;
-  const auto clock = std::chrono::system_clock::now().time_since_epoch().count();
-  ab.runs.seed = options.seed.value_or(static_cast<std::uint64_t>(clock) % 1'000'000);
-  Prng order(ab.runs.seed);
+  Prng order(static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()));
   context.progress().start("running commands", 2 * options.repeat, 0, "runs");
   try {
     while (ab.runs.pairs < options.repeat) run_pair(options, ab.runs.pairs + 1, order.below(2) == 0, context, ab);

@@ -516,7 +516,6 @@ void CompareOptions::describe(FieldList& v) {
   v.field({"ab", "BASE and NEW are commands: run both alternately, in random order in each pair"}, ab);
   v.field({"repeat", Unit::count, "with --ab: how often to run both commands", between(2, 1000), Misnomers{"pairs"}},
           repeat);
-  v.field({"seed", "with --ab: seed of the order; default: from the clock", "SEED"}, seed);
   v.field({"threshold",
            "how much worse a metric may become: 5% (default) for all metrics, read.bytes_per_second=3% for one; "
            "separated by commas",

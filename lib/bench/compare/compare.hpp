@@ -26,7 +26,6 @@ struct CompareOptions {
   std::vector<std::string> allow_different = {};
   bool ab = false;  ///< `base` and `changed` are commands
   std::uint64_t repeat = 10;
-  std::optional<std::uint64_t> seed = {};  ///< of the order; empty: from the clock
   bool strict = false;
   std::optional<std::string> gate = {};
   std::optional<std::string> save_baseline = {};
@@ -65,12 +64,10 @@ struct CompareRow {
 /// How --ab ran both commands.
 struct AbRuns {
   std::uint64_t pairs = 0;
-  std::uint64_t seed = 0;
   std::string order;  ///< "AB BA AB": which came first in each pair
 
   void describe(FieldList& v) {
     v.field({"pairs", Unit::count, "how often both commands ran"}, pairs);
-    v.field({"seed", "seed of the order"}, seed);
     v.field({"order", "order in each pair; A is BASE"}, order);
   }
 };

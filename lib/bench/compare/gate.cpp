@@ -34,7 +34,7 @@ class GateReader {
       if (name == "metric") {
         requirement.metric = text(value, name);
       } else if (name == "cache") {
-        requirement.cache = text(value, name);
+        requirement.cache = states(value, name);
       } else if (name == "min") {
         requirement.min = limit(value, name);
       } else if (name == "max") {
@@ -58,9 +58,18 @@ class GateReader {
   void check(const GateRequirement& requirement) const {
     if (!requirement.min && !requirement.max) reject("expected min, max or both");
     if (requirement.min && requirement.max && *requirement.min > *requirement.max) reject("min is more than max");
-    if (std::ranges::find(kGateCacheStates, requirement.cache) != kGateCacheStates.end()) return;
-    reject(fmt::format("unknown cache state '{}'; expected one of{}", requirement.cache,
-                       fmt::join(kGateCacheStates, " ")));
+    for (const std::string& state : requirement.cache) {
+      if (std::ranges::find(kGateCacheStates, state) != kGateCacheStates.end()) continue;
+      reject(fmt::format("unknown cache state '{}'; expected some of {}", state, fmt::join(kGateCacheStates, ", ")));
+    }
+  }
+
+  /// A state, or a list of them; an empty text accepts any.
+  std::vector<std::string> states(const Json& value, const std::string& name) const {
+    std::vector<std::string> states;
+    for (const Json& state : value.is_array() ? value : Json::array({value})) states.push_back(text(state, name));
+    std::erase(states, "");
+    return states;
   }
 
   std::string text(const Json& value, const std::string& name) const {
@@ -115,7 +124,7 @@ std::string limits_text(const GateRequirement& requirement, Unit unit) {
 
 GateRow check(const GateRequirement& requirement, const Measurements& measured) {
   const Unit unit = compare_metric(requirement.metric, "gate").unit;
-  GateRow row{requirement, {}, GateVerdict::absent, {}};
+  GateRow row{requirement, fmt::format("{}", fmt::join(requirement.cache, " or ")), {}, GateVerdict::absent, {}};
   const std::string limits = limits_text(requirement, unit);
   const auto found = measured.values.find(requirement.metric);
   if (found == measured.values.end()) {
@@ -123,8 +132,8 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
     return row;
   }
   const std::string state = cache_state_of(requirement, measured);
-  if (!requirement.cache.empty() && state != requirement.cache) {
-    row.text = fmt::format("required {} {}, but it was measured {}", limits, requirement.cache,
+  if (!row.accepted.empty() && std::ranges::find(requirement.cache, state) == requirement.cache.end()) {
+    row.text = fmt::format("required {} {}, but it was measured {}", limits, row.accepted,
                            state.empty() ? "with an unknown cache state" : state);
     return row;
   }
@@ -133,8 +142,8 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
   const stats::Summary summary = deciding(values);
   row.measured = summary.median;
   row.verdict = verdict_on(requirement, summary);
-  row.text = fmt::format("required {}{}{}, measured {}", limits, requirement.cache.empty() ? "" : " ",
-                         requirement.cache, metric_text(summary.median, unit));
+  row.text = fmt::format("required {}{}{}, measured {}", limits, row.accepted.empty() ? "" : " ", row.accepted,
+                         metric_text(summary.median, unit));
   if (summary.low < summary.high) {
     row.text += fmt::format(" ({} to {})", metric_text(summary.low, unit), metric_text(summary.high, unit));
   }
@@ -150,7 +159,7 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
 
 void GateRow::describe(FieldList& v) {
   v.field({"metric", "requirement"}, metric);
-  v.field({"cache", "required page cache state; empty: any"}, cache);
+  v.field({"cache", "accepted page cache states; empty: any"}, accepted);
   v.field({"min", "minimum, in the metric's unit"}, min);
   v.field({"max", "maximum, in the metric's unit"}, max);
   v.field({"measured", "measured median"}, measured);

@@ -16,25 +16,26 @@ enum class GateVerdict {
   met,
   missed,
   inconclusive,  ///< the interval of the median contains the limit
-  absent,        ///< not measured, or not in the required cache state
+  absent,        ///< not measured, or not in an accepted cache state
 };
 constexpr auto enum_names(GateVerdict) {
   return std::to_array<std::string_view>({"met", "missed", "inconclusive", "absent"});
 }
 
-/// The page cache states of a requirement; empty: any.
-inline constexpr std::array<std::string_view, 7> kGateCacheStates{"",      "cold",   "client-cold", "warm",
-                                                                  "mixed", "direct", "unknown"};
+/// The page cache states that a requirement can accept.
+inline constexpr std::array<std::string_view, 6> kGateCacheStates{"cold",  "client-cold", "warm",
+                                                                  "mixed", "direct",      "unknown"};
 
 struct GateRequirement {
   std::string metric;
   std::optional<double> min;
   std::optional<double> max;
-  std::string cache;  ///< empty: whatever its state
+  std::vector<std::string> cache;  ///< accepted states; empty: any
 };
 
 /// A requirement and its outcome.
 struct GateRow : GateRequirement {
+  std::string accepted;            ///< the cache states: "cold or direct"
   std::optional<double> measured;  ///< the median
   GateVerdict verdict = GateVerdict::absent;
   std::string text;
@@ -42,9 +43,9 @@ struct GateRow : GateRequirement {
   void describe(FieldList& v);
 };
 
-/// Reads {"schema":"shardkit/gate","schema_version":1,"requirements":[{"metric","min","max","cache"}]}. Limits are
-/// numbers, or sizes and rates as texts: "1.5GB/s". Throws Error{usage} with the number of the wrong requirement, also
-/// for unknown metrics and members. docs/schema/gate.json describes the same.
+/// Reads {"schema":"shardkit/gate","schema_version":1,"requirements":[{"metric","min","max","cache"}]}. "cache" is
+/// a state or a list of states. Limits are numbers, or sizes and rates as texts: "1.5GB/s". Throws Error{usage} with
+/// the number of the wrong requirement, also for unknown metrics and members. docs/schema/gate.json describes the same.
 std::vector<GateRequirement> read_gate(const std::string& path);
 
 /// Compares the median of each metric with its limits. A disturbed result misses nothing: that is inconclusive. With 6

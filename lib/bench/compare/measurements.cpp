@@ -145,6 +145,7 @@ const Json& entry(const Json& object, const std::string& name, const std::string
 void take_stored(const Json& stored, const std::string& path, Measurements& measured) {
   try {
     stored.at("conditions").get_to(measured.conditions);
+    measured.conditions.erase("schema_version");  // of baselines of version 1: results of all versions are compared
     for (const auto& [name, values] : stored.at("values").items()) {
       const bool one_run = !values.empty() && values.front().is_number();
       measured.values[name] = one_run ? stats::Runs{values.get<std::vector<double>>()} : values.get<stats::Runs>();
@@ -319,7 +320,6 @@ Conditions conditions_of(const Json& envelope) {
   Conditions conditions;
   const std::string verb = verb_of(envelope);
   conditions["verb"] = verb;
-  if (const Json* version = member(envelope, "schema_version")) conditions["schema_version"] = text_of(*version);
   const Json& result = envelope.at("result");
   take_stage(verb, true, result, conditions);
   if (verb == kRun) take_stages(result, conditions);
@@ -370,10 +370,10 @@ bool is_decisive(std::string_view key, const Conditions& base, const Conditions&
 bool is_same(std::string_view key, const std::string& base, const std::string& changed) {
   if (base == changed) return true;
   const ComparedField* const field = field_of(key);
-  if (field == nullptr) return false;
-  const auto a = parse_decimal(base);
+  const double tolerance = field == nullptr ? 0 : field->comparison.tolerance;
+  const auto a = parse_decimal(base);  // 1.0 is 1 after any other program wrote the file
   const auto b = parse_decimal(changed);
-  return a && b && std::abs(*a - *b) <= field->comparison.tolerance * std::max(std::abs(*a), std::abs(*b));
+  return a && b && std::abs(*a - *b) <= tolerance * std::max(std::abs(*a), std::abs(*b));
 }
 
 bool fits(std::string_view key, std::string_view allowed) {

@@ -33,7 +33,6 @@ void check_backend(const DecodeBenchOptions& options) {
   }
   constexpr const char* kWhole = "{} needs --backend cpu: nvJPEG decodes only whole images here";
   check_usage(!options.crop, fmt::format(fmt::runtime(kWhole), "--crop"));
-  check_usage(options.scale == 1, fmt::format(fmt::runtime(kWhole), "--scale"));
   check_usage(options.augment == Augmentation::none, fmt::format(fmt::runtime(kWhole), "--augment"));
   check_usage(!options.scaling, "--scaling needs --backend cpu: nvJPEG does not depend on the number of CPU threads");
 }
@@ -70,8 +69,8 @@ class DecodeWork {
 
  private:
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
-    image::JpegDecoder decoder({.scale_divisor = static_cast<unsigned>(options_.scale)});
-    Prng prng(options_.seed + thread);
+    image::JpegDecoder decoder;
+    Prng prng(thread);
     turns_->begin();
     // Set here, while the clock is running: an earlier budget would end too early.
     const Deadline latest_end = most_seconds_ ? Deadline(moment_in(*most_seconds_)) : Deadline();
@@ -137,7 +136,7 @@ std::vector<std::uint8_t> decode_crops(const JpegStore& store, const DecodeBench
   std::vector<std::uint8_t> crops;
   crops.reserve(wanted * crop_bytes);
   image::JpegDecoder decoder;
-  Prng prng(options.seed);
+  Prng prng(0);
   for (std::size_t i = 0; i < store.size() && crops.size() < wanted * crop_bytes; ++i) {
     context.throw_if_stopped();
     const image::Decoded decoded = decoder.decode_random_crop(store.image(i), prng, side_of(options));
@@ -176,7 +175,7 @@ Timing augment_crops(std::span<const std::uint8_t> crops, const DecodeBenchOptio
     std::vector<std::byte> memory(slots * sample_bytes);
     const MutableBytes batch(memory);
     image::Augmenter augmenter(options.dtype);
-    Prng prng(options.seed + thread);
+    Prng prng(thread);
     turns.begin();
     for (std::uint64_t slot = 0; !stop.stop_requested(); slot = (slot + 1) % slots) {
       const auto turn = turns.next();
@@ -258,10 +257,6 @@ std::uint64_t decode_threads(const DecodeBenchOptions& options) {
 
 void check_decode_options(const DecodeBenchOptions& options) {
   check_ranges(options);
-  const auto scale = options.scale;
-  check_usage(scale == 1 || scale == 2 || scale == 4 || scale == 8, "--scale: expected 1, 2, 4 or 8");
-  const bool crops = options.crop || options.augment != Augmentation::none;
-  check_usage(scale == 1 || !crops, "--scale: leave out --crop and --augment, which decode crops at full size");
   if (options.augment == Augmentation::none) check_tensor(options);
   check_backend(options);
 }
@@ -287,7 +282,6 @@ DecodeResult decode(const DecodeBenchOptions& given, const InputSet& input, Cont
   DecodeWork work(store, options, most_seconds, context);
   DecodeResult result = result_of(store);
   result.crop = options.crop;
-  result.scale = options.scale;
   NeighborWatch watch({});
   const auto counts = options.scaling ? stats::doubling_up_to(*options.threads) : std::vector{*options.threads};
   for (const std::uint64_t count : counts) {
@@ -320,7 +314,6 @@ void DecodeBenchOptions::describe(FieldList& v) {
   v.field({"crop", Unit::count, "decode only a random resized crop of this width and height in pixels", "PIXELS",
            between(1, kMostCrop)},
           crop);
-  v.field({"scale", "shrink whole images while decoding: divide width and height by 1, 2, 4 or 8", "N"}, scale);
   v.topic("Augmentation");
   v.field({"augment",
            "measure augmenting the crops separately: imagenet flips every second crop and normalizes; crops have 224 "
@@ -333,7 +326,6 @@ void DecodeBenchOptions::describe(FieldList& v) {
            Misnomers{"min-seconds budget seconds duration"}},
           min_seconds);
   v.field({"scaling", "also measure 1, 2, 4, ... threads", kMayDiffer}, scaling);
-  v.field({"seed", "seed for positions and flips of crops", kMayDiffer}, seed);
   v.topic("Decoding");
   v.field({"batch", Unit::count, "images passed to nvJPEG at once; default: 256", between(1, 65536)}, batch);
   v.field({"device", "number of the GPU for nvJPEG; default: 0"}, device);
@@ -350,7 +342,6 @@ void ScalingRow::describe(FieldList& v) {
 void DecodeResult::describe(FieldList& v) {
   v.field({"backend", "decoder", kCondition}, backend);
   v.field({"crop", Unit::count, "width and height of the random resized crop; absent: whole images", kCondition}, crop);
-  v.field({"scale", "divisor of width and height while decoding", kCondition}, scale);
   v.field({"threads", Unit::count, "decoding threads", kCondition}, threads);
   v.field({"images", Unit::count, "images in memory"}, images);
   v.field({"decoded", Unit::count, "images decoded, each at least once if time allowed"}, decoded);

@@ -52,12 +52,10 @@ struct DecodeBenchOptions {
   std::optional<std::uint64_t> threads;
   std::uint64_t samples = 2000;
   std::optional<std::uint64_t> crop;
-  std::uint64_t scale = 1;
   Augmentation augment = Augmentation::none;
   image::TensorType dtype = image::TensorType::f32;
   double min_seconds = 2;
   bool scaling = false;
-  std::uint64_t seed = 0;
   std::optional<std::uint64_t> batch;   ///< with nvJPEG
   std::optional<std::uint64_t> device;  ///< with nvJPEG
   catalog::StoreAccess access = {};
@@ -78,7 +76,6 @@ struct ScalingRow {
 struct DecodeResult {
   DecodeBackend backend = DecodeBackend::cpu;
   std::optional<std::uint64_t> crop;
-  std::uint64_t scale = 1;
   std::uint64_t threads = 0;
   std::uint64_t images = 0;
   std::uint64_t decoded = 0;

@@ -142,9 +142,8 @@ std::optional<LoaderJob> job_of(const EnvOptions& options) {
   LoaderJob job;
   job.gpus = options.gpus.value_or(1);
   job.workers = *options.workers;
-  job.prefetch = options.prefetch;
   job.batch = options.batch.value_or(job.batch);
-  job.sample_bytes = static_cast<double>(tensor_bytes(options.crop, image::value_bytes(options.dtype)));
+  job.sample_bytes = static_cast<double>(tensor_bytes(224, image::value_bytes(image::TensorType::f32)));
   return job;
 }
 

@@ -107,9 +107,6 @@ struct EnvOptions {
   std::optional<std::uint64_t> workers;
   std::optional<std::uint64_t> gpus;
   std::optional<std::uint64_t> batch;
-  std::uint64_t prefetch = 2;
-  std::uint64_t crop = 224;
-  image::TensorType dtype = image::TensorType::f32;
 
   void describe(FieldList& v) {
     v.field({"PATH", "the data: a folder, a file or a block device", Role::optional_positional}, path);
@@ -117,9 +114,6 @@ struct EnvOptions {
     v.field({"workers", Unit::count, "planned loader processes per GPU", between(1, 1'000'000)}, workers);
     v.field({"gpus", Unit::count, "GPUs that train together on this node; default: 1", between(1, 1'000'000)}, gpus);
     v.field({"batch", Unit::count, "samples per GPU and training step; default: 256", between(1, 1'000'000)}, batch);
-    v.field({"prefetch", Unit::count, "batches that each worker prefetches", between(1, 1'000'000)}, prefetch);
-    v.field({"crop", Unit::count, "width and height of the decoded crop in pixels", between(1, 65536)}, crop);
-    v.field({"dtype", "data type of the decoded values"}, dtype);
   }
 };
 

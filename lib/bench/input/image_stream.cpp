@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bench/input/shard_blocks.hpp"
+#include "catalog/shard_faults.hpp"
 #include "catalog/unpacked_stream.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
@@ -39,7 +40,7 @@ class ImageCutter final : public formats::TarHandler {
   }
   void content_end() override { wanted_ = outlet_.give(std::move(image_)); }
   void finding(const formats::TarFinding& finding) override {
-    if (!warned_.exchange(true)) warn_of_damage(shard_, finding, context_);
+    if (!warned_.exchange(true)) catalog::warn_of_damage(shard_.path, finding, context_);
   }
 
   bool wanted() const { return wanted_; }

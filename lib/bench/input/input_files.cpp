@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 
 #include "catalog/operands.hpp"
+#include "catalog/shard_faults.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/folder.hpp"
@@ -32,13 +33,17 @@ namespace fs = std::filesystem;
 namespace shardkit::bench {
 namespace {
 
-/// The index of a shard when it is there and speaks of a file of this size.
-std::optional<formats::ShardSummary> index_summary(const InputSet& input, const InputFile& shard) {
+/// The number of samples by the index of a shard, when it is there and fits.
+std::optional<std::uint64_t> indexed_samples(const InputSet& input, const InputFile& shard, Context& context) {
   const std::string path = index_path(shard);
   if (!file_exists(input, path)) return std::nullopt;
-  const formats::ShardSummary summary = formats::read_shard_summary(*open_file(input, path), path);
-  if (summary.bytes != shard.bytes) return std::nullopt;
-  return summary;
+  try {
+    return catalog::fitting_summary(*open_file(input, path), path, {shard.path, file_name(shard.path), shard.bytes})
+        .samples;
+  } catch (const Error& error) {
+    catalog::warn_of_index(shard.path, error, context);
+    return std::nullopt;
+  }
 }
 
 using NameTest = bool (*)(const std::string&);
@@ -197,9 +202,7 @@ class InputFinder {
     for (InputFile& file : input_.files) {
       if (file.is_shard && (counts_in_stores_ || is_local(file.path))) shards.push_back(&file);
     }
-    const auto count = [&](std::size_t i) {
-      if (const auto summary = index_summary(input_, *shards[i])) shards[i]->samples = summary->samples;
-    };
+    const auto count = [&](std::size_t i) { shards[i]->samples = indexed_samples(input_, *shards[i], context_); };
     for_each_file(shards.size(), context_, count, deadline_);
   }
 
@@ -363,7 +366,7 @@ FolderListing walk_folders(const std::vector<std::string>& roots, Context& conte
       if (entry.name.starts_with('.')) continue;
       const unsigned char type = entry.followed_type();
       if (type == DT_REG) listing.files.push_back(entry.path());
-      if (type == DT_DIR) below.push_back({entry.path(), folder.inside_of});
+      if (type == DT_DIR && !is_made_by_system(entry.name)) below.push_back({entry.path(), folder.inside_of});
     }
     listing.latency.record(std::chrono::steady_clock::now() - begin);
     for (PendingFolder& next : below) {

@@ -5,6 +5,7 @@
 
 #include "bench/input/shard_blocks.hpp"
 #include "bench/timing/timed_run.hpp"
+#include "catalog/shard_faults.hpp"
 
 namespace shardkit::bench {
 
@@ -27,7 +28,7 @@ bool SampleCounter::entry(const formats::TarEntry& entry) {
 }
 
 void SampleCounter::finding(const formats::TarFinding& finding) {
-  if (!std::exchange(warned_, true)) warn_of_damage(shard_, finding, context_);
+  if (!std::exchange(warned_, true)) catalog::warn_of_damage(shard_.path, finding, context_);
 }
 
 void SampleCounter::count(std::uint64_t end) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/shard_faults.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "formats/sample_name.hpp"
@@ -51,8 +53,9 @@ bool list_scanned(const InputSet& input, std::uint32_t file, std::vector<SampleR
                   const Deadline& deadline) {
   const std::string& path = input.files[file].path;
   const auto source = open_file(input, path);
+  bool warned = false;
   formats::TarScanner scanner(*source, [&](const formats::TarFinding& finding) {
-    context.warn("damaged_shard", fmt::format("'{}' at byte {}: {}", path, finding.offset, finding.text));
+    if (!std::exchange(warned, true)) catalog::warn_of_damage(path, finding, context);
   });
   formats::SampleGrouper grouper;
   formats::TarEntry entry;

@@ -9,7 +9,6 @@
 
 #include "catalog/operands.hpp"
 #include "core/error.hpp"
-#include "core/remedies.hpp"
 #include "io/file.hpp"
 
 namespace shardkit::bench {
@@ -44,11 +43,6 @@ Bytes ShardBlocks::next() {
   if (got == 0) fail_shrunk(shard_, offset_);
   offset_ += got;
   return Bytes(block_).first(got);
-}
-
-void warn_of_damage(const InputFile& shard, const formats::TarFinding& finding, Context& context) {
-  context.warn("damaged_shard", "'{}' at byte {}: {}; for details run {}", shard.path, finding.offset, finding.text,
-               remedy::in_text(remedy::verify({shard.path})));
 }
 
 }  // namespace shardkit::bench

@@ -7,8 +7,6 @@
 
 #include "bench/input/input_files.hpp"
 #include "core/bytes.hpp"
-#include "core/context.hpp"
-#include "formats/tar_scanner.hpp"
 
 namespace shardkit::bench {
 
@@ -29,8 +27,5 @@ class ShardBlocks {
   std::vector<std::byte> block_;
   std::uint64_t offset_ = 0;
 };
-
-/// Warns of the first fault of a shard, with the command that lists all.
-void warn_of_damage(const InputFile& shard, const formats::TarFinding& finding, Context& context);
 
 }  // namespace shardkit::bench

@@ -183,8 +183,7 @@ std::string cold_elsewhere(CacheState state, system::StorageClass storage_class)
   return {};
 }
 
-DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context,
-                         double seconds) {
+DataOnDisk check_on_disk(std::span<const InputFile> files, DiskUse use, Context& context, double seconds) {
   if (has_objects(files)) return {};
   const auto some = some_of(files);
   std::mutex mutex;
@@ -199,9 +198,9 @@ DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured
     if (found.compressed > 0) compressed = compressed_text(some[i]->path);
   };
   const std::size_t asked = for_each_file(some.size(), context, ask, moment_in(seconds));
-  if (!sparse.empty() && disk_is_measured) throw Error(ErrorCode::unsupported, sparse);
+  if (!sparse.empty() && use != DiskUse::any) throw Error(ErrorCode::unsupported, sparse);
   if (!sparse.empty()) context.warn("sparse_file", sparse);
-  if (!compressed.empty() && direct) {
+  if (!compressed.empty() && use == DiskUse::direct) {
     throw Error(ErrorCode::unsupported, compressed + "; with O_DIRECT it is still read through the page cache");
   }
   if (!compressed.empty()) context.warn("compressed_file", compressed);

@@ -98,10 +98,16 @@ CacheState cache_state(const CacheReport& report, system::StorageClass storage_c
 /// That data which is cold here may be in memory elsewhere, and where; empty if not.
 std::string cold_elsewhere(CacheState state, system::StorageClass storage_class);
 
-/// Checks how at most 2000 files, evenly distributed, are stored on disk, as many as `seconds` allow. If the disk
-/// should be measured, throws Error{unsupported} for holes and unwritten extents, which are not read from disk, and
-/// with `direct` for compressed data, which is still read through the page cache. Otherwise warns.
-DataOnDisk check_on_disk(std::span<const InputFile> files, bool disk_is_measured, bool direct, Context& context,
+/// What data on disk is read for: whatever speed it has, that of the disk, or that without the page cache.
+enum class DiskUse { any, measured, direct };
+constexpr DiskUse use_of_disk(CacheRequest cache) {
+  return cache == CacheRequest::cold ? DiskUse::measured : DiskUse::any;
+}
+
+/// Checks how at most 2000 files, evenly distributed, are stored on disk, as many as `seconds` allow. Unless any speed
+/// will do, throws Error{unsupported} for holes and unwritten extents, which are not read from disk, and for direct
+/// reading also for compressed data, which is still read through the page cache. Otherwise warns.
+DataOnDisk check_on_disk(std::span<const InputFile> files, DiskUse use, Context& context,
                          double seconds = kMostAskingSeconds);
 
 }  // namespace shardkit::bench

@@ -83,9 +83,9 @@ void warn_of_cache(const Supply& supply, const std::string& path, Context& conte
 void check_pace(const ModelOptions& options, const std::optional<JobRequirement>& requirement, const Supply& supply,
                 Context& context) {
   if (!supply.pipeline_stage || !supply.pipeline_samples_per_second) return;
-  if (supply.pipeline_stage != stage::kCompute && supply.pipeline_stage != stage::kCheckpoint) return;
+  if (supply.pipeline_stage != stage::kCompute && supply.pipeline_stage != stage::kCheckpoint) return;  // of version 1
   const std::string rate = sample_rate_text(*supply.pipeline_samples_per_second);
-  constexpr const char* kInstead = "measure the pipeline without --step-time and checkpoints";
+  constexpr const char* kInstead = "measure the pipeline without --step-time";
   if (requirement && requirement->is_of_images() &&
       *supply.pipeline_samples_per_second < samples_per_second(requirement->job) * requirement->min_au) {
     throw Error(
@@ -110,7 +110,6 @@ Supply given_supply(const ModelOptions& options, Supply supply, Context& context
     supply.decode_samples_per_second = options.decode_rate;
     supply.decoded_sample_bytes.reset();
   }
-  if (options.decode_per_core) supply.decode_samples_per_second_per_core = options.decode_per_core;
   return supply;
 }
 
@@ -199,10 +198,6 @@ void add_costs(const ModelOptions& options, const JobRequirement& requirement, M
     if (checkpoint) result.checkpoint_cost = checkpoint->blocked_seconds / 3600 * per_hour;
     result.idle_cost_per_hour = (1 - busy) * per_hour;
   }
-  if (options.egress_cost) {
-    const double rate = result.required->bytes_per_second * nodes * au;
-    result.egress_cost_per_hour = rate * 3600 / 1e9 * *options.egress_cost;
-  }
 }
 
 ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirement>& requirement,
@@ -273,11 +268,11 @@ const Json* row_of(const Json& result, const char* list, const char* key, std::s
   return nullptr;
 }
 
-/// Decoding and reading share the cores: the ladder contains the rate of both together. If the pipeline was measured,
-/// its rate replaces that of the slower one, and the other is not below it, as in the verdict of the run.
-void take_ladder(const Json& result, Supply& supply) {
+/// Decoding and reading share the cores: the table of stages contains the rate of both together. If the pipeline was
+/// measured, its rate replaces that of the slower one, and the other is not below it, as in the verdict of the run.
+void take_stages(const Json& result, Supply& supply) {
   const auto rate_of = [&](std::string_view stage) {
-    const Json* row = row_of(result, "ladder", "stage", stage);
+    const Json* row = row_of(result, "stages", "stage", stage);
     return row == nullptr ? std::nullopt : number_at(*row, "measured_per_second");
   };
   if (const auto rate = rate_of(stage::kDecode)) supply.decode_samples_per_second = rate;
@@ -298,7 +293,7 @@ void take_run(const Json& result, Supply& supply) {
   if (const Json* decode = member(result, "decode"); decode != nullptr && decode->is_object()) {
     take_decode(*decode, supply);
   }
-  take_ladder(result, supply);
+  take_stages(result, supply);
 }
 
 void take_pipeline(const Json& result, const std::string& path, Supply& supply) {
@@ -372,11 +367,9 @@ void check_partners(const ModelOptions& options) {
   };
   const bool job = has_job(options);
   check(options.sample_bytes.has_value(), job, "--sample-bytes", kJob);
-  check(options.decode_per_core.has_value(), job, "--decode-per-core", kJob);
   check(options.dataset_bytes.has_value(), job, "--dataset-bytes", kJob);
   check(options.checkpoint_bytes.has_value(), job, "--checkpoint-bytes", kJob);
   check(options.gpu_hour_cost.has_value(), job, "--gpu-hour-cost", kJob);
-  check(options.egress_cost.has_value(), job, "--egress-cost", kJob);
   check(options.nodes.has_value(), job, "--nodes", kJob);
   const bool checkpoint = options.checkpoint_bytes.has_value();
   check(checkpoint, options.checkpoint_rate && options.checkpoint_every, "--checkpoint-bytes",
@@ -587,9 +580,6 @@ void ModelOptions::describe(FieldList& v) {
           crop);
   v.field({"dtype", "data type of the decoded values"}, dtype);
   v.field({"dataset-bytes", Unit::bytes, "size of the data set, to compute the time of an epoch"}, dataset_bytes);
-  v.field({"decode-per-core", Unit::per_second, "samples that one core decodes per second, to compute the cores needed",
-           above(0)},
-          decode_per_core);
   v.topic("Supply");
   v.field({"from",
            "take the supply from a result of read, decode, pipeline or run (--json), or the checkpoint time from a "
@@ -607,8 +597,6 @@ void ModelOptions::describe(FieldList& v) {
   v.topic("Costs");
   v.field({"gpu-hour-cost", "price of a GPU hour, to compute the cost of idle GPUs", "PRICE", at_least(0)},
           gpu_hour_cost);
-  v.field({"egress-cost", "price of reading 10^9 bytes, to compute the cost of streaming", "PRICE", at_least(0)},
-          egress_cost);
 }
 
 void CheckpointCost::describe(FieldList& v) {
@@ -675,7 +663,6 @@ void ModelResult::describe(FieldList& v) {
   v.field({"idle_cost_per_hour", "cost of GPU time of all nodes without work: waiting for input and for checkpoints"},
           idle_cost_per_hour);
   v.field({"checkpoint_cost", "cost of the GPU time that waits for one checkpoint"}, checkpoint_cost);
-  v.field({"egress_cost_per_hour", "cost of streaming the data"}, egress_cost_per_hour);
   v.field({"presets", "published workloads"}, presets);
 }
 

@@ -56,7 +56,6 @@ struct ModelOptions : JobOptions {
   std::optional<std::uint64_t> nodes;
   std::optional<std::uint64_t> crop;  ///< empty: 224
   image::TensorType dtype = image::TensorType::f32;
-  std::optional<double> decode_per_core;
   std::optional<std::string> from;
   std::optional<double> read_rate;
   std::optional<double> decode_rate;
@@ -66,7 +65,6 @@ struct ModelOptions : JobOptions {
   std::optional<std::uint64_t> checkpoint_every;
   std::optional<double> checkpoint_copy_time;
   std::optional<double> gpu_hour_cost;
-  std::optional<double> egress_cost;
 
   void describe(FieldList& v);
 };
@@ -132,7 +130,6 @@ struct ModelResult {
   std::optional<std::uint64_t> nodes;           ///< among which the job is divided; then `required` is for one
   std::optional<double> idle_cost_per_hour;
   std::optional<double> checkpoint_cost;
-  std::optional<double> egress_cost_per_hour;
   std::vector<PresetRow> presets;
 
   bool has_findings() const { return requirement == RequirementState::missed; }

@@ -165,7 +165,7 @@ void Loader::Release::operator()(DeviceLine* line) const { line->release(); }
 struct Loader::Epoch {
   Epoch(const Loader& loader, std::uint64_t epoch_number)
       : number(epoch_number),
-        flow(loader.settings_.flow, loader.settings_.readers, loader.settings_.seed + epoch_number),
+        flow(loader.settings_.flow, loader.settings_.readers),
         builder(loader.memories_, loader.settings_.batch, loader.sample_bytes_),
         devices(loader.sink_.devices()),
         turns(loader.settings_.gpus),
@@ -296,7 +296,7 @@ void Loader::read(unsigned reader, const std::stop_token& stop) {
   ReaderOutlet outlet(epoch_->flow, buffers_, clock, report.failures, stop);
   source_.read(outlet, stop);
   clock.enter(Activity::blocked);
-  epoch_->flow.reader_ended(stop);
+  epoch_->flow.reader_ended();
   report.end(clock);
 }
 
@@ -311,7 +311,7 @@ void Loader::work(unsigned worker, const std::stop_token& stop) {
 
 void Loader::make_samples(StageClock& clock, Report& report, unsigned worker, const std::stop_token& stop) {
   constexpr std::uint64_t kNextEpoch = 1'000'003;  // far from the numbers of workers
-  SampleMaker maker(settings_, buffers_, settings_.seed + epoch_->number * kNextEpoch + worker);
+  SampleMaker maker(settings_, buffers_, epoch_->number * kNextEpoch + worker);
   for (bool has_ticket = false;;) {
     clock.enter(Activity::blocked);
     if (!has_ticket && !epoch_->tickets.take(stop)) return;

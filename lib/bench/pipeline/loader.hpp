@@ -35,7 +35,6 @@ struct LoaderSettings {
   gpu::DeviceJpegDecoder* jpegs = nullptr;  ///< returns which images engines support; for DecodeKind::nvjpeg
   std::uint64_t largest_device_jpeg = 0;    ///< bytes of pixels: the CPU decodes larger images
   bool pinned = true;                       ///< pinned host memory for GPU copies; else pageable
-  std::uint64_t seed = 0;
   FlowLimits flow;
 
   /// Batches on each GPU at the same time: the prefetched ones and the current one.

@@ -48,15 +48,6 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
   }
 }
 
-void warn_of_unclear_loss(const CheckpointInterference& cost, std::uint64_t steps, Context& context) {
-  if (cost.lost_ratio) return;
-  context.warn(
-      "checkpoint_loss_unclear",
-      fmt::format("{} in {} are too few, or the machine is too unsteady, to measure what they cost in addition to the "
-                  "{:.1f} % of the time that steps wait for them; use more --epochs or a smaller --checkpoint-every",
-                  format_count(cost.written, "checkpoint"), format_count(steps, "step"), cost.share_ratio * 100));
-}
-
 /// GPU memory for decoded images: 1 MiB per sample, 64 MiB to 1 GiB, at most a quarter of the free memory.
 std::uint64_t jpeg_memory(const PipelineSetup& setup, const gpu::Device& gpu) {
   constexpr std::uint64_t kSample = 1U << 20U;
@@ -85,7 +76,7 @@ class PipelineBench {
         context_(context),
         setup_(set_up(options)),
         files_(io::posix_file_system()),
-        source_(make_source(input, {options.shuffle_buffer > 0, options.seed}, context)),
+        source_(make_source(input, context)),
         gpus_(choose_gpus(options, setup_, machine, context)),
         decoders_(open_decoders(setup_, gpus_, machine, context_)),
         sink_(make_checked_sink(machine)),
@@ -93,17 +84,16 @@ class PipelineBench {
     if (options.trace)
       io::AtomicFile(*files_, io::published_path(*options.trace));  // that it can be written, before measuring
     setup_.loader.readers = readers_of(*source_, options);
-    check_on_disk(input.files, options.cache == CacheRequest::cold, false, context,
-                  asking_seconds(options.budget, kShareForAsking));
+    check_on_disk(input.files, use_of_disk(options.cache), context, asking_seconds(options.budget, kShareForAsking));
   }
 
   PipelineResult measure() {
-    runs_ = setup_.prefetches.size() + (setup_.step.checkpoint_every > 0 ? 1 : 0);
+    runs_ = setup_.prefetches.size();
     if (runs_ > 1) context_.progress().expect_stages(runs_);
     const PipelineRun calibration = calibrate(setup_, context_);
     PipelineResult result;
     for (std::size_t i = 0; i + 1 < setup_.prefetches.size(); ++i) {
-      const PipelineRun measured = run(setup_.prefetches[i], nullptr, nullptr);
+      const PipelineRun measured = run(setup_.prefetches[i], nullptr);
       if (is_stopped()) return describe(calibration, measured, result), result;
       result.prefetches.push_back(prefetch_row(measured));
     }
@@ -121,33 +111,20 @@ class PipelineBench {
     return make_sink(setup_, gpus_, decoders_, machine, context_);
   }
 
-  PipelineRun run(std::uint64_t prefetch, CheckpointWriter* checkpoints, TraceLog* trace) {
+  PipelineRun run(std::uint64_t prefetch, TraceLog* trace) {
     LoaderSettings loader = setup_.loader;
     loader.prefetch = prefetch;
-    StepSettings step = setup_.step;
-    if (checkpoints == nullptr) step.checkpoint_every = 0;
     if (runs_ > 1) context_.progress().next_stage();
-    return run_pipeline(work_, loader, step, checkpoints, trace, context_);
+    return run_pipeline(work_, loader, setup_.step, trace, context_);
   }
 
-  /// The value of --prefetch that the result is about, with checkpoints and trace.
+  /// The value of --prefetch that the result is about, with the trace.
   void measure_last(const PipelineRun& calibration, PipelineResult& result) {
-    const std::uint64_t prefetch = setup_.prefetches.back();
-    const std::uint64_t every = setup_.step.checkpoint_every;
-    std::optional<PipelineRun> without;
-    std::optional<CheckpointWriter> writer;
-    if (every > 0) {
-      writer.emplace(*files_, options_.checkpoint_dir, *options_.checkpoint_bytes);
-      without = run(prefetch, nullptr, nullptr);
-      if (is_stopped()) return describe(calibration, *without, result);
-    }
     std::optional<TraceLog> trace;
     const std::size_t threads = std::size_t{setup_.loader.readers} + setup_.loader.workers + 2;
     if (options_.trace) trace.emplace(threads, std::chrono::steady_clock::now());
-    const PipelineRun last = run(prefetch, writer ? &*writer : nullptr, trace ? &*trace : nullptr);
+    const PipelineRun last = run(setup_.prefetches.back(), trace ? &*trace : nullptr);
     describe(calibration, last, result);
-    if (without) result.checkpoint = interference(last, *without, *writer, every);
-    if (result.checkpoint) warn_of_unclear_loss(*result.checkpoint, last.log.steps(), context_);
     if (trace) result.trace = write_trace(*trace);
   }
 
@@ -227,7 +204,7 @@ PipelineOptions options_of(const PipelineRung& rung, PipelineOptions options) {
   options.pinned = rung.pinned;
   options.prefetch = std::to_string(rung.prefetch);
   options.backend = rung.decode;
-  options.normalize = rung.normalize;
+  options.normalize_on_gpu = rung.normalize == NormalizeKind::gpu;
   if (options.cache == CacheRequest::any) options.cache = CacheRequest::warm;
   return options;
 }
@@ -246,7 +223,7 @@ std::optional<PipelineResult> climb(const PipelineOptions& options, const InputS
   }
 }
 
-/// Measures the same data on each rung, from the same cache state and with the same seed: naive (pageable memory, no
+/// Measures the same data on each rung, from the same cache state: naive (pageable memory, no
 /// prefetch), pinned memory with one batch prefetched, normalized on the GPU, decoded there, and --prefetch batches so
 /// that all stages overlap. If any cache state is allowed, the page cache is warmed before each. A rung whose library
 /// is missing has the reason; then the last one decodes on the CPU. The result is that of the last rung, with all rows.
@@ -278,7 +255,7 @@ PipelineResult climb_ladder(const PipelineOptions& options, const InputSet& inpu
 }  // namespace
 
 PipelineResult pipeline(const PipelineOptions& options, Context& context) {
-  set_up(options);                       // wrong options are reported before the search for devices
+  check_options(options);                // wrong options are reported before the search for devices
   const OpenGpus gpus(use_of(options));  // and so is a GPU that is missing
   PipelineResult result =
       pipeline(options, find_input(options.paths, context, options.access), gpus.machine(), context);
@@ -345,24 +322,6 @@ void ToolOverhead::describe(FieldList& v) {
   v.field({"step_late_mean", Unit::seconds, "mean delay until the end of a step was noticed; delays do not add up"},
           step_late_mean);
   v.field({"step_late_max", Unit::seconds, "longest delay"}, step_late_max);
-}
-
-void CheckpointInterference::describe(FieldList& v) {
-  v.field({"every", "training steps between two checkpoints"}, every);
-  v.field({"bytes", Unit::bytes, "size"}, bytes);
-  v.field({"written", Unit::count, "checkpoints"}, written);
-  v.field({"mean_seconds", Unit::seconds, "time for writing and fdatasync; training waits for all of it"},
-          mean_seconds);
-  v.field({"max_seconds", Unit::seconds, "longest time"}, max_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by that time"}, bytes_per_second);
-  v.field({"share_ratio", Unit::ratio, "share of the running time"}, share_ratio);
-  v.field({"samples_per_second_with", Unit::per_second, "rate of samples with checkpoints"}, samples_per_second_with);
-  v.field({"samples_per_second_without", Unit::per_second, "rate of samples without checkpoints, from an earlier run"},
-          samples_per_second_without);
-  v.field({"lost_ratio", Unit::ratio,
-           "lost share of the sample rate; absent if there were fewer than 5 checkpoints or the rate was not lower "
-           "with them"},
-          lost_ratio);
 }
 
 void PipelineRung::describe(FieldList& v) {
@@ -450,7 +409,6 @@ void PipelineResult::describe(FieldList& v) {
   v.field({"failures", "images that could not be decoded, by kind; they are in no batch"}, failures);
   v.field({"images_tried", Unit::count, "images that were passed to a decoder, counted once per epoch"}, images_tried);
   v.field({"overhead", "overhead of iobench, measured first"}, overhead);
-  v.field({"checkpoint", "cost of checkpoints; absent without --checkpoint-every"}, checkpoint);
   v.field({"trace", "absent without --trace"}, trace);
   v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
 }

@@ -19,9 +19,10 @@
 /// `iobench pipeline`: reading, decoding, augmenting, batching and copying at once, with emulated training steps.
 namespace shardkit::bench {
 
-/// Where samples are flipped, normalized and laid out; automatic: where they were decoded.
-enum class NormalizeKind { automatic, cpu, gpu };
-constexpr auto enum_names(NormalizeKind) { return std::to_array<std::string_view>({"auto", "cpu", "gpu"}); }
+/// Where samples are flipped, normalized and laid out: where they were decoded, and on some rungs of the ladder on the
+/// GPU after decoding on the CPU.
+enum class NormalizeKind { cpu, gpu };
+constexpr auto enum_names(NormalizeKind) { return std::to_array<std::string_view>({"cpu", "gpu"}); }
 
 /// The value of --device with which batches stay in host memory.
 inline constexpr std::string_view kNoDevice = "none";
@@ -38,25 +39,20 @@ struct PipelineOptions {
   std::uint64_t epochs = 1;
   std::string prefetch = "2";
   std::optional<std::uint64_t> workers;
-  std::optional<std::uint64_t> readers;
-  std::uint64_t shuffle_buffer = 0;
   CacheRequest cache = CacheRequest::any;
   DecodeKind backend = DecodeKind::cpu;
   std::uint64_t crop = 224;
   image::TensorType dtype = image::TensorType::f32;
-  NormalizeKind normalize = NormalizeKind::automatic;
   std::string device;  ///< GPU numbers separated by commas; empty: the first ones, if any; kNoDevice: none
   StepKind step = StepKind::emulated;
   bool ladder = false;
   std::optional<std::uint64_t> samples;
   std::optional<double> budget;
-  std::optional<std::uint64_t> checkpoint_every;
-  std::optional<std::uint64_t> checkpoint_bytes;
-  std::string checkpoint_dir = ".";
   std::optional<std::string> trace;
-  std::uint64_t seed = 0;
   catalog::StoreAccess access = {};
-  bool pinned = true;  ///< host memory for GPU copies; pageable only on a rung of the ladder
+  std::optional<std::uint64_t> readers = {};  ///< threads; empty: at most 4 for shards, 16 for files
+  bool pinned = true;                         ///< host memory for GPU copies; pageable only on a rung of the ladder
+  bool normalize_on_gpu = false;              ///< after decoding on the CPU; only on rungs of the ladder
   AdvisedVerb advised = AdvisedVerb::pipeline;
 
   void describe(FieldList& v);
@@ -107,21 +103,6 @@ struct ToolOverhead {
   double share_ratio = 0;
   double step_late_mean = 0;
   double step_late_max = 0;
-
-  void describe(FieldList& v);
-};
-
-struct CheckpointInterference {
-  std::uint64_t every = 0;
-  double bytes = 0;
-  std::uint64_t written = 0;
-  double mean_seconds = 0;
-  double max_seconds = 0;
-  double bytes_per_second = 0;
-  double share_ratio = 0;
-  double samples_per_second_with = 0;
-  double samples_per_second_without = 0;
-  std::optional<double> lost_ratio;
 
   void describe(FieldList& v);
 };
@@ -234,7 +215,6 @@ struct PipelineResult : PipelineVerdict, PipelineTerms, PipelineRates {
   DecodeFailures failures;
   std::uint64_t images_tried = 0;
   ToolOverhead overhead;
-  std::optional<CheckpointInterference> checkpoint;
   std::optional<TraceReport> trace;
   Neighbors neighbors;       ///< while the last value of --prefetch was measured
   bool interrupted = false;  ///< then the rates are those until the stop

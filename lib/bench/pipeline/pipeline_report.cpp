@@ -71,10 +71,9 @@ Candidate hand_over(const PipelineShares& shares) {
 
 Candidate steps(const PipelineShares& shares) {
   const bool at_starts = shares.step_waits - shares.step_starved > kNoticeable;
-  return {shares.compute + shares.checkpoint, shares.checkpoint > kNoticeable ? stage::kCheckpoint : stage::kCompute,
-          fmt::format("steps compute {:.0f} % of the time, write checkpoints {:.0f} % and wait {:.0f} %{}",
-                      shares.compute * 100, shares.checkpoint * 100, shares.step_waits * 100,
-                      at_starts ? ", mostly for the first batch of an epoch" : "")};
+  return {shares.compute, stage::kCompute,
+          fmt::format("steps compute {:.0f} % of the time and wait {:.0f} %{}", shares.compute * 100,
+                      shares.step_waits * 100, at_starts ? ", mostly for the first batch of an epoch" : "")};
 }
 
 /// What would help.
@@ -85,7 +84,6 @@ enum class Advice {
   decoding,
   augmenting,
   copies,
-  checkpoints,
   prefetch,  ///< more batches
   cores,     ///< that others use
 };
@@ -98,14 +96,13 @@ std::optional<Advice> stage_advice(const Candidate& bottleneck) {
   if (bottleneck.stage == stage::kDecode) return Advice::decoding;
   if (bottleneck.stage == stage::kAugment) return Advice::augmenting;
   if (bottleneck.stage == stage::kTransfer) return Advice::copies;
-  if (bottleneck.stage == stage::kCheckpoint) return Advice::checkpoints;
   return std::nullopt;
 }
 
 std::vector<Advice> advice_for(const Candidate& bottleneck, const PipelineShares& shares) {
   std::vector<Advice> advice;
   if (const auto remedy = stage_advice(bottleneck)) advice.push_back(*remedy);
-  const bool steps_take_time = shares.compute + shares.checkpoint > kNoticeable;  // else nothing can overlap
+  const bool steps_take_time = shares.compute > kNoticeable;  // else nothing can overlap
   if (steps_take_time && shares.workers_blocked > kNoticeable && shares.step_starved > kNoticeable)
     advice.push_back(Advice::prefetch);
   const bool workers_win = bottleneck.stage == stage::kDecode || bottleneck.stage == stage::kAugment;
@@ -120,20 +117,15 @@ std::string advice_text(Advice advice, const PipelineShares& shares, std::uint64
     case Advice::images_for_gpu:
       return is_run ? "" : "use smaller images (shardctl convert --resize), or --backend cpu with more cores";
     case Advice::storage:
-      return fmt::format("use faster storage{}, or stage the data to a local disk (shardctl stage)",
-                         is_run ? "" : " or more --readers");
+      return "use faster storage, or stage the data to a local disk (shardctl stage)";
     case Advice::plain_shards:
-      return is_run ? ""
-                    : "write plain shards (shardctl reshard), or use more cores and more --readers, each of which "
-                      "unpacks one shard";
+      return is_run ? "" : "write plain shards (shardctl reshard), or use more cores";
     case Advice::decoding:
       return "use more cores, smaller images (shardctl convert --resize) or decoding on the GPU";
     case Advice::augmenting:
       return "use more cores, --dtype u8 or normalizing on the GPU";
     case Advice::copies:
-      return fmt::format("use {}a smaller --dtype", is_run ? "" : "--normalize gpu or ");
-    case Advice::checkpoints:
-      return "use a faster disk for checkpoints, write fewer, or write them in the background (iobench checkpoint)";
+      return "use a smaller --dtype";
     case Advice::prefetch:
       if (is_run) return "";
       return fmt::format(
@@ -159,7 +151,6 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   const double decode = work.wall_of(Activity::decode);
   const double augment = work.wall_of(Activity::augment);
   const double compute = step.wall_of(Activity::compute);
-  const double checkpoint = step.wall_of(Activity::checkpoint);
   const double blocked = work.wall_of(Activity::blocked);
   std::vector<StageRow> rows;
   const double unpack = read.wall_of(Activity::unpack);
@@ -169,16 +160,13 @@ std::vector<StageRow> stage_rows(const PipelineRun& run) {
   rows.push_back(row("augment", run.loader.workers, work, augment, blocked));
   rows.push_back(row("transfer", run.tally.transfer_threads, transfer, transfer.wall_of(Activity::transfer),
                      transfer.wall_of(Activity::blocked)));
-  rows.push_back(row("compute", 1, step, compute, checkpoint));
-  rows.push_back(row("checkpoint", 1, step, checkpoint, 0));
+  rows.push_back(row("compute", 1, step, compute, 0));
   const auto samples = static_cast<double>(run.tally.decoded);
   const double waits = work.cpu_of(Activity::starved) + work.cpu_of(Activity::blocked);
   const std::array cpu{read.total_cpu() - read.cpu_of(Activity::unpack),
                        work.cpu_of(Activity::decode) + waits + transfer.cpu_of(Activity::decode),
-                       work.cpu_of(Activity::augment),
-                       transfer.total_cpu() - transfer.cpu_of(Activity::decode),
-                       step.cpu_of(Activity::compute) + step.cpu_of(Activity::starved),
-                       step.cpu_of(Activity::checkpoint)};
+                       work.cpu_of(Activity::augment), transfer.total_cpu() - transfer.cpu_of(Activity::decode),
+                       step.cpu_of(Activity::compute) + step.cpu_of(Activity::starved)};
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].cpu_seconds_per_sample = share(cpu[i], samples);
   if (unpack <= 0) return rows;
   StageRow unpacking = row("unpack", run.loader.readers, read, unpack, read_blocked);
@@ -209,7 +197,6 @@ PipelineShares pipeline_shares(const PipelineRun& run) {
   shares.transfer = of(run.tally.transfer, Activity::transfer);
   shares.device_decode = of(run.tally.transfer, Activity::decode);
   shares.compute = of(run.step_times, Activity::compute);
-  shares.checkpoint = of(run.step_times, Activity::checkpoint);
   shares.step_starved = run.log.stall_within_epochs();
   shares.step_waits = of(run.step_times, Activity::starved);
   return shares;
@@ -252,10 +239,9 @@ PipelineRun calibrate(const PipelineSetup& setup, Context& context) {
   loader.crop = 1;
   loader.form = SampleForm::tensor;
   loader.flow.samples.reset();
-  loader.flow.shuffle_samples = 0;
   return run_pipeline(
       {*source, *sink, {}, CacheRequest::any, 1, kCalibrationSeconds, kGuessedSampleBytes, "measuring the overhead"},
-      loader, {}, nullptr, nullptr, context);
+      loader, {}, nullptr, context);
 }
 
 ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& run) {
@@ -270,28 +256,6 @@ ToolOverhead tool_overhead(const PipelineRun& calibration, const PipelineRun& ru
   overhead.step_late_mean = run.log.mean_late();
   overhead.step_late_max = run.log.most_late();
   return overhead;
-}
-
-CheckpointInterference interference(const PipelineRun& with, const PipelineRun& without, const CheckpointWriter& writer,
-                                    std::uint64_t every) {
-  CheckpointInterference result;
-  result.every = every;
-  result.bytes = static_cast<double>(writer.bytes());
-  result.written = writer.count();
-  if (writer.count() > 0) {
-    result.mean_seconds = writer.seconds() / static_cast<double>(writer.count());
-    result.bytes_per_second = result.bytes / std::max(result.mean_seconds, 1e-9);
-  }
-  result.max_seconds = writer.longest();
-  result.share_ratio = with.log.checkpoint_share();
-  result.samples_per_second_with = with.log.samples_per_second();
-  result.samples_per_second_without = without.log.samples_per_second();
-  constexpr std::uint64_t kTelling = 5;
-  const bool slower = result.samples_per_second_with < result.samples_per_second_without;
-  if (result.written >= kTelling && slower) {
-    result.lost_ratio = 1 - result.samples_per_second_with / result.samples_per_second_without;
-  }
-  return result;
 }
 
 void describe_setup(const PipelineOptions& options, const PipelineRun& run, const PipelineSetup& setup,

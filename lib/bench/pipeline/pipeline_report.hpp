@@ -21,22 +21,20 @@ struct PipelineShares {
   double transfer = 0;
   double device_decode = 0;  ///< of the hand-over thread, while a GPU decodes for it
   double compute = 0;        ///< the step loop's
-  double checkpoint = 0;
-  double step_starved = 0;  ///< waits for batches except for the first of an epoch, divided by the running time
-  double step_waits = 0;    ///< all of the step loop's waits
+  double step_starved = 0;   ///< waits for batches except for the first of an epoch, divided by the running time
+  double step_waits = 0;     ///< all of the step loop's waits
 };
 
 /// The threads with the least idle time are the bottleneck: readers, workers, the hand-over thread, or the step loop.
 /// For readers of compressed shards, for workers, and for the hand-over thread if GPUs decode, the stage is what they
-/// do most. For the step loop it is compute, unless checkpoints take more than 5 %. A prefetch that is too small is not
-/// a stage. It is an advice if workers wait for the step while the step waits for them. Another advice is given if
-/// workers are the bottleneck but have less than 80 % of a core each: other processes, a CPU limit or too many workers
-/// use the rest. With less than half a core each, readers are never the bottleneck, because they wait for cores too.
-/// Advice that `advised` has no option for is left out.
+/// do most. A prefetch that is too small is not a stage. It is an advice if workers wait for the step while the step
+/// waits for them. Another advice is given if workers are the bottleneck but have less than 80 % of a core each: other
+/// processes, a CPU limit or too many workers use the rest. With less than half a core each, readers are never the
+/// bottleneck, because they wait for cores too. Advice that `advised` has no option for is left out.
 PipelineVerdict judge_pipeline(const PipelineShares& shares, std::uint64_t prefetch,
                                AdvisedVerb advised = AdvisedVerb::pipeline);
 
-/// In the order of the stages, checkpoints last; unpacking only if something was unpacked.
+/// In the order of the stages; unpacking only if something was unpacked.
 std::vector<StageRow> stage_rows(const PipelineRun& run);
 
 /// CPU time of all stages' threads divided by the samples used by steps.
@@ -66,9 +64,5 @@ JpegReport jpeg_report(const gpu::JpegDecoderFacts& decoder, const LoaderTally& 
 
 /// Results of a run, with advice for the verb.
 void add_measurement(const PipelineRun& run, AdvisedVerb advised, PipelineResult& result);
-
-/// The cost of checkpoints, from the same pipeline with and without them; one was due every `every` steps.
-CheckpointInterference interference(const PipelineRun& with, const PipelineRun& without, const CheckpointWriter& writer,
-                                    std::uint64_t every);
 
 }  // namespace shardkit::bench

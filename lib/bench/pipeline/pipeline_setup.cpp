@@ -46,20 +46,12 @@ std::vector<std::uint64_t> listed_devices(const PipelineOptions& options) {
   return numbers;
 }
 
-void check_options(const PipelineOptions& options) {
-  check_ranges(options);
-  check_usage(options.checkpoint_every.has_value() == options.checkpoint_bytes.has_value(),
-              "--checkpoint-every and --checkpoint-bytes need each other");
-}
-
 /// Checks the uses of GPUs, and that they are not requested and refused at once.
 void check_gpu_options(const PipelineOptions& options) {
   const auto option = option_for_gpu(options);
   check_usage(
       options.device != kNoDevice || !option,
       fmt::format("{} needs a GPU, which --device none does not use; leave out one of them", option.value_or("")));
-  check_usage(options.backend != DecodeKind::nvjpeg || options.normalize != NormalizeKind::cpu,
-              "--normalize cpu: with --backend nvjpeg, images are on the GPU and normalized there");
   const std::size_t listed = listed_devices(options).size();
   check_usage(listed <= options.gpus.value_or(listed),
               fmt::format("--device: {} listed, but {} step together; raise --gpus", format_count(listed, "GPU"),
@@ -82,8 +74,6 @@ void describe_stages(FieldList& v, PipelineOptions& options) {
   v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS", between(1, kMostCrop)},
           options.crop);
   v.field({"dtype", "data type of the batch"}, options.dtype);
-  v.field({"normalize", "where samples are flipped and normalized; gpu: one byte per value crosses the bus"},
-          options.normalize);
   v.topic("Batches and GPUs");
   v.field({"device",
            "GPUs to which batches go, by number; none: they stay in host memory; default: the first GPUs, if available",
@@ -98,15 +88,7 @@ void describe_stages(FieldList& v, PipelineOptions& options) {
   v.field({"budget", Unit::seconds, "stop reading new samples after this time, for each value of --prefetch",
            kMayDiffer, above(0, kDay), Misnomers{"min-seconds min-time seconds duration"}},
           options.budget);
-  v.topic("Checkpoints");
-  v.field({"checkpoint-every", Unit::count, "write a checkpoint every N training steps", between(1, 1U << 30U)},
-          options.checkpoint_every);
-  v.field({"checkpoint-bytes", Unit::bytes, "size of a checkpoint", at_least(1)}, options.checkpoint_bytes);
-  v.field({"checkpoint-dir", "existing folder for checkpoints, which are removed at once", "DIR", kSharedOutput},
-          options.checkpoint_dir);
-  v.topic("Measurement");
   v.field({"trace", "write a Chrome trace, which ui.perfetto.dev opens", Role::output_file, kMayDiffer}, options.trace);
-  v.field({"seed", "seed for order, crops and flips", kMayDiffer}, options.seed);
 }
 
 /// Without a device if there are no files, or they are in a store.
@@ -119,15 +101,12 @@ void check_ladder(const PipelineOptions& options) {
   if (!options.ladder) return;
   const auto refuse = [](std::string_view option, std::string_view why) { throw usage_error("{}: {}", option, why); };
   constexpr std::string_view kSet = "--ladder sets it for each loader that it compares; leave it out";
-  if (options.normalize != NormalizeKind::automatic) refuse("--normalize", kSet);
   if (options.backend != DecodeKind::cpu) refuse("--backend", kSet);
   const auto prefetches = parse_prefetches(options.prefetch);
   if (prefetches.size() > 1 || prefetches.front() < 2) {
     refuse("--prefetch", "with --ladder, give one number of at least 2: the prefetch of the last loader");
   }
   if (options.trace) refuse("--trace", "a trace is of one run, but --ladder makes several");
-  if (options.checkpoint_every)
-    refuse("--checkpoint-every", "--ladder compares loaders without checkpoints; leave it out");
 }
 
 }  // namespace
@@ -156,13 +135,6 @@ void PipelineOptions::describe(FieldList& v) {
   v.field({"workers", Unit::count, "threads that decode and augment; default: CPUs available to the process", 'j',
            between(1, system::kMostThreads)},
           workers);
-  v.field({"readers", Unit::count, "reading threads; default: at most 4 for shards, 16 for files",
-           between(1, system::kMostThreads)},
-          readers);
-  v.field(
-      {"shuffle-buffer", Unit::count,
-       "size of the shuffle buffer in samples, for shards; 0: keep the order of the shards", between(0, 10'000'000)},
-      shuffle_buffer);
   v.field({"cache", "state of the page cache before the first epoch", kMayDiffer}, cache);
   describe_stages(v, *this);
   access.describe(v);
@@ -177,10 +149,22 @@ std::vector<std::uint64_t> parse_prefetches(const std::string& text) {
   return values;
 }
 
-PipelineSetup set_up(const PipelineOptions& options) {
-  check_options(options);
+void check_options(const PipelineOptions& options) {
+  check_ranges(options);
   check_gpu_options(options);
   check_ladder(options);
+  parse_prefetches(options.prefetch);
+  const Preset* preset = options.preset ? &find_preset(*options.preset) : nullptr;
+  check_usage(preset == nullptr || preset->jpeg,
+              fmt::format("--preset: samples of '{}' are not images, which this pipeline decodes; `iobench model "
+                          "--list-presets` lists the JPEG presets",
+                          options.preset.value_or("")));
+  check_usage(options.step == StepKind::emulated || (options.step_time ? *options.step_time > 0 : preset != nullptr),
+              "--step spin needs --step-time or --preset");
+}
+
+PipelineSetup set_up(const PipelineOptions& options) {
+  check_options(options);
   PipelineSetup setup;
   setup.prefetches = parse_prefetches(options.prefetch);
   setup.advised = options.advised;
@@ -190,28 +174,18 @@ PipelineSetup set_up(const PipelineOptions& options) {
   setup.step.step_seconds = options.step_time.value_or(0);
   if (options.preset) {
     const Preset& preset = find_preset(*options.preset);
-    check_usage(preset.jpeg,
-                fmt::format("--preset: samples of '{}' are not images, which this pipeline decodes; `iobench "
-                            "model --list-presets` lists the JPEG presets",
-                            preset.name));
     loader.batch = options.batch.value_or(preset.batch);
     setup.step.step_seconds = options.step_time.value_or(preset.step_seconds);
   }
   setup.step.kind = options.step;
-  check_usage(options.step == StepKind::emulated || setup.step.step_seconds > 0,
-              "--step spin needs --step-time or --preset");
-  setup.step.checkpoint_every = options.checkpoint_every.value_or(0);
   loader.workers = static_cast<unsigned>(options.workers.value_or(system::usable_threads()));
   loader.decode = options.backend;
   loader.crop = static_cast<std::uint32_t>(options.crop);
   loader.type = options.dtype;
-  if (options.normalize == NormalizeKind::gpu) loader.form = SampleForm::crop;
+  if (options.normalize_on_gpu) loader.form = SampleForm::crop;
   if (options.backend == DecodeKind::nvjpeg) loader.form = SampleForm::encoded;
   loader.pinned = options.pinned;
-  loader.seed = options.seed;
   loader.flow.samples = options.samples;
-  loader.flow.shuffle_samples = options.shuffle_buffer;
-  loader.flow.shuffle_bytes = system::usable_memory() / 4;
   return setup;
 }
 
@@ -239,11 +213,11 @@ std::uint64_t queue_bytes(const LoaderSettings& settings, double mean_sample_byt
   return static_cast<std::uint64_t>(std::clamp(samples * mean_sample_bytes, kLeast, std::max(most, kLeast)));
 }
 
-PipelineRun run_pipeline(const PipelineInput& work, LoaderSettings settings, const StepSettings& step,
-                         CheckpointWriter* checkpoints, TraceLog* trace, Context& context) {
+PipelineRun run_pipeline(const PipelineInput& work, LoaderSettings settings, const StepSettings& step, TraceLog* trace,
+                         Context& context) {
   if (!work.files.empty()) prepare_cache(work.files, work.cache, std::nullopt, context);
   settings.flow.queue_bytes = queue_bytes(settings, work.mean_sample_bytes);
-  StepLoop loop(step, work.sink, checkpoints, trace);
+  StepLoop loop(step, work.sink, trace);
   Loader loader(settings, work.source, work.sink, trace, context);
   std::optional<std::chrono::steady_clock::time_point> deadline;
   if (work.budget) deadline = moment_in(*work.budget);  // of the measurement: memory for batches is ready now
@@ -284,7 +258,6 @@ std::optional<std::string_view> option_for_gpu(const PipelineOptions& options) {
   if (options.ladder) return "--ladder";
   if (!options.device.empty() && options.device != kNoDevice) return "--device";
   if (options.backend == DecodeKind::nvjpeg) return "--backend nvjpeg";
-  if (options.normalize == NormalizeKind::gpu) return "--normalize gpu";
   if (options.step == StepKind::spin) return "--step spin";
   return std::nullopt;
 }

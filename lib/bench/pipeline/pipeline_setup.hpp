@@ -29,6 +29,7 @@ struct PipelineSetup {
 };
 
 /// Throws Error{usage} for invalid values.
+void check_options(const PipelineOptions& options);
 PipelineSetup set_up(const PipelineOptions& options);
 
 /// "0,1,2,4" as numbers. Throws Error{usage}.
@@ -75,10 +76,10 @@ struct PipelineInput {
 /// Of the budget, for each question about the state of the files.
 inline constexpr double kShareForAsking = 0.03;
 
-/// Prepares the cache, then runs all epochs, or those until a stop. `checkpoints` and `trace` may be null. Throws
-/// Error{cancelled} on a stop before the first step, and the errors of the stages.
-PipelineRun run_pipeline(const PipelineInput& work, LoaderSettings loader, const StepSettings& step,
-                         CheckpointWriter* checkpoints, TraceLog* trace, Context& context);
+/// Prepares the cache, then runs all epochs, or those until a stop. `trace` may be null. Throws Error{cancelled} on a
+/// stop before the first step, and the errors of the stages.
+PipelineRun run_pipeline(const PipelineInput& work, LoaderSettings loader, const StepSettings& step, TraceLog* trace,
+                         Context& context);
 
 /// The option that needs a GPU, such as "--device"; empty if there is none.
 std::optional<std::string_view> option_for_gpu(const PipelineOptions& options);

@@ -11,49 +11,26 @@
 
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
+#include "core/prng.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
 
-SampleFlow::SampleFlow(const FlowLimits& limits, unsigned readers, std::uint64_t seed)
-    : limits_(limits), queue_(limits.queue_bytes), readers_(readers), prng_(seed) {}
-
-bool SampleFlow::push(SampleBuffer image, const std::stop_token& stop) {
-  constexpr std::uint64_t kLeastCost = 256;  // an entry of the queue needs memory too
-  const std::uint64_t cost = std::max<std::uint64_t>(image.capacity(), kLeastCost);
-  return queue_.push(std::move(image), cost, stop);
-}
-
-std::optional<SampleBuffer> SampleFlow::exchange(SampleBuffer image) {
-  const std::scoped_lock lock(mutex_);
-  shuffled_bytes_ += image.capacity();
-  shuffled_.push_back(std::move(image));
-  if (shuffled_.size() <= limits_.shuffle_samples && shuffled_bytes_ <= limits_.shuffle_bytes) return std::nullopt;
-  std::swap(shuffled_[prng_.below(shuffled_.size())], shuffled_.back());
-  SampleBuffer drawn = std::move(shuffled_.back());
-  shuffled_.pop_back();
-  shuffled_bytes_ -= drawn.capacity();
-  return drawn;
-}
+SampleFlow::SampleFlow(const FlowLimits& limits, unsigned readers)
+    : limits_(limits), queue_(limits.queue_bytes), readers_(readers) {}
 
 bool SampleFlow::put(SampleBuffer image, const std::stop_token& stop) {
+  constexpr std::uint64_t kLeastCost = 256;  // an entry of the queue needs memory too
   if (limits_.deadline && std::chrono::steady_clock::now() >= *limits_.deadline) return false;
   if (limits_.samples && claimed_.fetch_add(1, std::memory_order_relaxed) >= *limits_.samples) return false;
   samples_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(image.size(), std::memory_order_relaxed);
-  if (limits_.shuffle_samples == 0) return push(std::move(image), stop);
-  std::optional<SampleBuffer> next = exchange(std::move(image));
-  return !next || push(*std::move(next), stop);
+  const std::uint64_t cost = std::max<std::uint64_t>(image.capacity(), kLeastCost);
+  return queue_.push(std::move(image), cost, stop);
 }
 
-void SampleFlow::reader_ended(const std::stop_token& stop) {
-  if (readers_.fetch_sub(1) > 1) return;
-  shuffle(std::span(shuffled_), prng_);
-  for (SampleBuffer& image : shuffled_) {
-    if (!push(std::move(image), stop)) break;
-  }
-  shuffled_.clear();
-  queue_.close();
+void SampleFlow::reader_ended() {
+  if (readers_.fetch_sub(1) == 1) queue_.close();
 }
 
 namespace {
@@ -74,11 +51,10 @@ std::vector<InputFile> images_of(const InputSet& input) {
 /// sampler reads them. Each reader takes the next one. A fault of a shard is one warning; its readable part is read.
 class SetImages final : public ImageSource {
  public:
-  SetImages(const InputSet& input, const SourceOrder& order, Context& context)
+  SetImages(const InputSet& input, Context& context)
       : files_(images_of(input)),
         opener_{{}, 0, {}, input.inputs},
         has_shards_(std::ranges::any_of(files_, &InputFile::is_shard)),
-        order_(order),
         context_(context),
         warned_(files_.size()) {}
 
@@ -87,8 +63,8 @@ class SetImages final : public ImageSource {
   void begin_epoch(std::uint64_t epoch) override {
     turns_.resize(files_.size());
     std::iota(turns_.begin(), turns_.end(), 0U);
-    Prng prng(order_.seed + epoch);
-    if (order_.shuffled || !has_shards_) shuffle(std::span(turns_), prng);
+    Prng prng(epoch);
+    if (!has_shards_) shuffle(std::span(turns_), prng);
     next_ = 0;
   }
 
@@ -122,7 +98,6 @@ class SetImages final : public ImageSource {
   const std::vector<InputFile> files_;
   const InputSet opener_;  ///< without files
   const bool has_shards_;
-  const SourceOrder order_;
   Context& context_;
   std::vector<std::atomic<bool>> warned_;  ///< by file
   std::vector<std::uint32_t> turns_;
@@ -142,8 +117,8 @@ class NullSource final : public ImageSource {
 
 }  // namespace
 
-std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context) {
-  return std::make_unique<SetImages>(input, order, context);
+std::unique_ptr<ImageSource> make_source(const InputSet& input, Context& context) {
+  return std::make_unique<SetImages>(input, context);
 }
 
 std::unique_ptr<ImageSource> null_source() { return std::make_unique<NullSource>(); }

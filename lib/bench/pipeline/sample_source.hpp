@@ -15,7 +15,6 @@
 
 #include "bench/input/image_stream.hpp"
 #include "core/context.hpp"
-#include "core/prng.hpp"
 #include "sync/bounded_queue.hpp"
 
 /// Sources of compressed images, and their way to the workers.
@@ -68,23 +67,19 @@ class SampleBuffers {
 
 struct FlowLimits {
   std::uint64_t queue_bytes = 1U << 20U;                            ///< of images that wait for a worker
-  std::uint64_t shuffle_samples = 0;                                ///< of the shuffle buffer; 0: none
-  std::uint64_t shuffle_bytes = 1U << 30U;                          ///< maximum size, however few samples these are
   std::optional<std::uint64_t> samples{};                           ///< of one epoch
   std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< no new samples after this time
 };
 
-/// Compressed images on their way from readers to workers in one epoch, through a shuffle buffer if there is one. It is
-/// filled first. Then each new sample replaces one chosen by the seed, and at the end the rest is passed on in random
-/// order. Thread-safe.
+/// Compressed images on their way from readers to workers in one epoch. Thread-safe.
 class SampleFlow {
  public:
-  SampleFlow(const FlowLimits& limits, unsigned readers, std::uint64_t seed);
+  SampleFlow(const FlowLimits& limits, unsigned readers);
 
   /// Waits for space. False if no more are needed: enough samples, end of time, or a stop.
   bool put(SampleBuffer image, const std::stop_token& stop);
-  /// Called once by each reader when it has finished; the last one empties the shuffle buffer and closes.
-  void reader_ended(const std::stop_token& stop);
+  /// Called once by each reader when it has finished; the last one closes.
+  void reader_ended();
 
   /// Waits for an image. Empty at the end or after a stop.
   std::optional<SampleBuffer> take(const std::stop_token& stop) { return queue_.pop(stop); }
@@ -94,20 +89,12 @@ class SampleFlow {
   std::uint64_t samples() const { return samples_.load(std::memory_order_relaxed); }
 
  private:
-  bool push(SampleBuffer image, const std::stop_token& stop);
-  /// The image to pass on when `image` arrives; empty while the buffer fills.
-  std::optional<SampleBuffer> exchange(SampleBuffer image);
-
   FlowLimits limits_;
   sync::BoundedQueue<SampleBuffer> queue_;
   std::atomic<std::uint64_t> claimed_{0};
   std::atomic<std::uint64_t> samples_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<unsigned> readers_;
-  std::mutex mutex_;
-  Prng prng_;
-  std::vector<SampleBuffer> shuffled_;
-  std::uint64_t shuffled_bytes_ = 0;
 };
 
 /// Permits to make samples: the step issues them batch by batch, and so limits the prefetch. Thread-safe.
@@ -161,16 +148,11 @@ class ImageSource {
   virtual void read(SampleOutlet& outlet, const std::stop_token& stop) = 0;
 };
 
-struct SourceOrder {
-  bool shuffled = false;  ///< shards have a new random order in each epoch; files without shards always have
-  std::uint64_t seed = 0;
-};
-
 /// Each shard is streamed by one reader in blocks of 256 KiB, which unpacks it if it is compressed, and the first image
 /// of each sample is passed on. Image
-/// files are opened, read and closed one after the other; other files are left out. Throws Error{not_found} if there
-/// are neither shards nor image files.
-std::unique_ptr<ImageSource> make_source(const InputSet& input, const SourceOrder& order, Context& context);
+/// files are opened, read and closed one after the other, in another random order in each epoch; other files are left
+/// out. Throws Error{not_found} if there are neither shards nor image files.
+std::unique_ptr<ImageSource> make_source(const InputSet& input, Context& context);
 
 /// Empty images without end: measures the overhead without reading.
 std::unique_ptr<ImageSource> null_source();

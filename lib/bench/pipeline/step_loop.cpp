@@ -5,14 +5,9 @@
 #include <utility>
 
 #include "bench/timing/timed_run.hpp"
-#include "gpu/pattern.hpp"
-#include "io/publish.hpp"
 
 namespace shardkit::bench {
 namespace {
-
-constexpr std::uint64_t kCheckpointBlock = 8U << 20U;
-constexpr const char* kName = "iobench-checkpoint";
 
 using Clock = std::chrono::steady_clock;
 
@@ -39,7 +34,6 @@ void StepLog::add(const Step& step) {
     running_ += step.ended - step.asked;
     production_ += tail_ + wait;
     waiting_ += wait;
-    checkpointing_ += step.ended - step.computed;
     waits_.record(std::chrono::nanoseconds(std::llround(wait * 1e9)));
   }
   tail_ = step.ended - step.taken;
@@ -62,39 +56,14 @@ std::optional<double> StepLog::stall() const {
   return waiting_ / running_;
 }
 
-double StepLog::checkpoint_share() const { return running_ > 0 ? checkpointing_ / running_ : 0; }
-
 BatchLatency StepLog::batch_latency() const {
   if (waits_.count() == 0) return {first_batch_, first_batch_, first_batch_, first_batch_};
   return {waiting_ / static_cast<double>(waits_.count()), waits_.quantile(0.5), waits_.quantile(0.99),
           waits_.quantile(1)};
 }
 
-CheckpointWriter::CheckpointWriter(io::FileSystem& files, std::string folder, std::uint64_t bytes)
-    : files_(files), folder_(std::move(folder)), bytes_(bytes), block_(std::min(bytes, kCheckpointBlock)) {
-  io::AtomicFile(files_, io::join_path(folder_, kName));  // that it can be written there
-  gpu::fill_pattern(block_, 0);
-}
-
-void CheckpointWriter::write(const std::stop_token& stop) {
-  io::AtomicFile file(files_, io::join_path(folder_, kName));
-  const auto begin = std::chrono::steady_clock::now();
-  for (std::uint64_t left = bytes_; left > 0;) {
-    if (stop.stop_requested()) return;
-    const std::size_t piece = std::min<std::uint64_t>(left, block_.size());
-    file.write(std::span(block_).first(piece));
-    left -= piece;
-  }
-  file.flush();
-  file.file().sync();
-  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  ++count_;
-  seconds_ += took;
-  longest_ = std::max(longest_, took);
-}
-
-StepLoop::StepLoop(const StepSettings& settings, BatchSink& sink, CheckpointWriter* checkpoints, TraceLog* trace)
-    : settings_(settings), sink_(sink), checkpoints_(checkpoints), trace_(trace), log_(settings.step_seconds) {}
+StepLoop::StepLoop(const StepSettings& settings, BatchSink& sink, TraceLog* trace)
+    : settings_(settings), sink_(sink), trace_(trace), log_(settings.step_seconds) {}
 
 double StepLoop::seconds_at(Clock::time_point moment) const {
   return std::chrono::duration<double>(moment - zero_).count();
@@ -134,16 +103,16 @@ std::vector<LoadedBatch> StepLoop::take_batches(Loader& loader, Step& step) {
 }
 
 bool StepLoop::compute(std::span<const LoadedBatch> batches, const std::stop_token& stop, Step& step) {
-  step.computed = step.taken + settings_.step_seconds;
+  step.ended = step.taken + settings_.step_seconds;
   if (settings_.kind == StepKind::emulated) {
-    if (!wait_until(zero_ + duration_of(step.computed), stop)) return false;
-    step.late = seconds_at(Clock::now()) - step.computed;
+    if (!wait_until(zero_ + duration_of(step.ended), stop)) return false;
+    step.late = seconds_at(Clock::now()) - step.ended;
     return true;
   }
   std::vector<std::uint64_t> slots;
   for (const LoadedBatch& batch : batches) slots.push_back(batch.slot);
   if (!sink_.compute(slots, settings_.step_seconds, stop)) return false;
-  step.computed = seconds_at(Clock::now());
+  step.ended = seconds_at(Clock::now());
   return true;
 }
 
@@ -156,13 +125,7 @@ bool StepLoop::run_step(Loader& loader, StageClock& clock) {
   if (batches.empty() || loader.stop_token().stop_requested()) return false;
   clock.enter(Activity::compute);
   if (!compute(batches, loader.stop_token(), step)) return false;
-  step.ended = step.computed;
   for (const LoadedBatch& batch : batches) sink_.release(batch.slot);
-  if (settings_.checkpoint_every > 0 && (log_.steps() + 1) % settings_.checkpoint_every == 0) {
-    clock.enter(Activity::checkpoint);
-    checkpoints_->write(loader.stop_token());
-    step.ended = seconds_at(Clock::now());
-  }
   clock.enter(Activity::starved);
   if (counts(step)) {
     log_.add(step);

@@ -15,7 +15,6 @@
 #include "bench/pipeline/loader.hpp"
 #include "bench/pipeline/trace.hpp"
 #include "core/fields.hpp"
-#include "io/file_system.hpp"
 #include "stats/latency_histogram.hpp"
 
 /// The consumer of batches, and the evaluation of its step times; docs/explain/pipeline.md has the formulas.
@@ -23,10 +22,9 @@ namespace shardkit::bench {
 
 /// One step. Times in seconds on its own clock.
 struct Step {
-  double asked = 0;     ///< the previous step has ended: from now on it waits for its batches
-  double taken = 0;     ///< the batches are there, the accelerator computes
-  double computed = 0;  ///< it is done
-  double ended = 0;     ///< the checkpoint is done too, if there was one
+  double asked = 0;  ///< the previous step has ended: from now on it waits for its batches
+  double taken = 0;  ///< the batches are there, the accelerator computes
+  double ended = 0;  ///< it is done
   std::uint64_t samples = 0;
   double late = 0;  ///< delay until the thread noticed the end
 };
@@ -69,8 +67,6 @@ class StepLog {
   std::optional<double> stall() const;
   /// The same without the first steps of epochs, which wait for a loader that is starting.
   double stall_within_epochs() const { return running_ > 0 ? (waiting_ - at_boundaries_) / running_ : 0; }
-  /// Checkpoint time divided by running time.
-  double checkpoint_share() const;
   /// Time from the start until the first step has its batches.
   double first_batch() const { return first_batch_; }
   BatchLatency batch_latency() const;
@@ -90,39 +86,12 @@ class StepLog {
   double tail_ = 0;        ///< from the start of the last step to its end
   double waiting_ = 0;
   double at_boundaries_ = 0;
-  double checkpointing_ = 0;
   double late_ = 0;
   double most_late_ = 0;
   double first_batch_ = 0;
   bool new_epoch_ = true;
   stats::LatencyHistogram waits_;
   std::vector<double> boundaries_;
-};
-
-/// Writes checkpoints like a training job that waits for them: a new file, all bytes, fdatasync. The file has no name
-/// and is removed at once. One thread at a time.
-class CheckpointWriter {
- public:
-  /// `folder` must exist. `files` outlives the writer. Throws like `write`.
-  CheckpointWriter(io::FileSystem& files, std::string folder, std::uint64_t bytes);
-
-  /// Writes one; ends early after a stop. Throws Error{io, no_space, denied} with the file's path.
-  void write(const std::stop_token& stop);
-
-  std::uint64_t count() const { return count_; }
-  std::uint64_t bytes() const { return bytes_; }
-  /// Time from the first byte to the end of fdatasync: total, and longest.
-  double seconds() const { return seconds_; }
-  double longest() const { return longest_; }
-
- private:
-  io::FileSystem& files_;
-  std::string folder_;
-  std::uint64_t bytes_;
-  std::vector<std::byte> block_;
-  std::uint64_t count_ = 0;
-  double seconds_ = 0;
-  double longest_ = 0;
 };
 
 /// How a step is emulated.
@@ -134,7 +103,6 @@ constexpr auto enum_names(StepKind) { return std::to_array<std::string_view>({"e
 
 struct StepSettings {
   double step_seconds = 0;
-  std::uint64_t checkpoint_every = 0;  ///< steps; 0: never
   StepKind kind = StepKind::emulated;
 };
 
@@ -144,8 +112,8 @@ struct StepSettings {
 /// GPUs report it.
 class StepLoop {
  public:
-  /// All outlive the loop. `checkpoints` may be null when none is due, `trace` may be null.
-  StepLoop(const StepSettings& settings, BatchSink& sink, CheckpointWriter* checkpoints, TraceLog* trace);
+  /// All outlive the loop. `trace` may be null.
+  StepLoop(const StepSettings& settings, BatchSink& sink, TraceLog* trace);
 
   /// When no more is read, only the batches with the longest waits for storage are left. They are taken but not
   /// counted, if enough steps were made before.
@@ -171,7 +139,6 @@ class StepLoop {
 
   StepSettings settings_;
   BatchSink& sink_;
-  CheckpointWriter* checkpoints_;
   TraceLog* trace_;
   std::chrono::steady_clock::time_point zero_;  ///< shifted by the time that does not count
   std::chrono::steady_clock::time_point counted_until_ = std::chrono::steady_clock::time_point::max();

@@ -22,10 +22,10 @@ namespace shardkit::bench {
 class TraceTrack;
 
 /// Activity of a thread. The first two are waiting: for input, and for space for its output.
-enum class Activity : std::uint8_t { starved, blocked, read, unpack, decode, augment, transfer, compute, checkpoint };
+enum class Activity : std::uint8_t { starved, blocked, read, unpack, decode, augment, transfer, compute };
 constexpr auto enum_names(Activity) {
   return std::to_array<std::string_view>(
-      {"starved", "blocked", "read", "unpack", "decode", "augment", "transfer", "compute", "checkpoint"});
+      {"starved", "blocked", "read", "unpack", "decode", "augment", "transfer", "compute"});
 }
 inline constexpr std::size_t kActivities = kEnumNames<Activity>.size();
 

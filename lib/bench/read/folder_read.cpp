@@ -226,7 +226,7 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   const MetadataCache metadata = prepare(options, context);
   FolderListing listing = list(options, context);
   hint_at_others(listing.files, result);
-  Prng prng(options.seed);
+  Prng prng(kSeed);
   shuffle(std::span(listing.files), prng);
   const auto before = system::read_disk_counters(result.storage.device);
   context.progress().start(phase::kReading, listing.files.size(), 0, "files");

@@ -36,7 +36,7 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
   const std::uint64_t most = options.samples.value_or(std::numeric_limits<std::uint64_t>::max());
   std::unique_ptr<RandomOrder> order;
   if (reads_grid(options)) {
-    order = std::make_unique<GridOrder>(input.files, grid_of(options), options.seed, most);
+    order = std::make_unique<GridOrder>(input.files, grid_of(options), kSeed, most);
     if (order->size() > 0) return order;
     throw Error(ErrorCode::not_found,
                 fmt::format("none of {} given contains {}; choose larger files, or leave out --block to read samples",
@@ -44,7 +44,7 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
   }
   context.progress().start("listing samples");
   order = std::make_unique<ShuffledSamples>(list_samples(input, std::numeric_limits<std::size_t>::max(), context),
-                                            options.seed, most);
+                                            kSeed, most);
   if (order->size() > 0) return order;
   throw Error(ErrorCode::not_found, fmt::format("found no samples in the {} given; --mode sequential reads them anyway",
                                                 format_count(input.files.size(), "shard")));
@@ -59,7 +59,6 @@ bool counts_samples(const ReadOptions& options, std::span<const InputFile> files
 ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> files) {
   ReadResult result;
   result.mode = options.mode;
-  if (options.job) result.job = describe_job(options);
   result.engine = enum_name(engine_of(options));
   result.direct = options.direct;
   result.threads = threads_of(options);
@@ -220,9 +219,9 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
       engine_of(options),
       {.direct = options.direct, .random = random, .depth = static_cast<unsigned>(depth_of(options))});
   check_counting(options, input);
-  const bool disk_is_measured = options.direct || options.cache == CacheRequest::cold;
+  const DiskUse use = options.direct ? DiskUse::direct : use_of_disk(options.cache);
   const double asking = asking_seconds(options.prepare_seconds, kShareForAsking);
-  const DataOnDisk on_disk = check_on_disk(input.files, disk_is_measured, options.direct, context, asking);
+  const DataOnDisk on_disk = check_on_disk(input.files, use, context, asking);
   std::unique_ptr<RandomOrder> order;
   if (random) order = random_order(input, options, context);  // before caches are made cold: it reads headers
   check_read_memory(options, random ? std::min(order->largest(), kMostPerRead) : block_of(options));
@@ -308,12 +307,9 @@ void ReadMeasurement::add_totals(ReadResult& result) const {
 }
 
 ReadResult read(const ReadOptions& options, Context& context) {
-  if (std::ranges::none_of(options.paths, catalog::is_address)) {
-    const ReadOptions full = with_job(options);
-    if (full.mode == ReadMode::imagefolder) {
-      check_read_options(full);
-      return warned(read_folders(full, context), context);
-    }
+  if (options.mode == ReadMode::imagefolder && std::ranges::none_of(options.paths, catalog::is_address)) {
+    check_read_options(options);
+    return warned(read_folders(options, context), context);
   }
   StoreReader reader(options, context);
   const InputSet input = reader.find();
@@ -321,10 +317,9 @@ ReadResult read(const ReadOptions& options, Context& context) {
 }
 
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {
-  const ReadOptions full = with_job(options);
-  check_read_options(full);
-  if (!full.sample_bytes) return read_files(full, input, context);
-  return read_files(full, in_rows(input, *full.sample_bytes), context);
+  check_read_options(options);
+  if (!options.sample_bytes) return read_files(options, input, context);
+  return read_files(options, in_rows(input, *options.sample_bytes), context);
 }
 
 void ReadOptions::describe(FieldList& v) {
@@ -338,7 +333,6 @@ void ReadOptions::describe(FieldList& v) {
            "sequential: whole files in blocks; random: samples in random order (blocks with --block); imagefolder: "
            "folders of images, with each system call measured separately"},
           mode);
-  v.field({"job", "read like the fio job of this name; other options override it", "seq-read|rand-read"}, job);
   v.field(system::threads_field("reading threads; default: CPUs available to the process; for stores: maximum number "
                                 "of connections, default 64"),
           threads);
@@ -365,7 +359,6 @@ void ReadOptions::describe(FieldList& v) {
            "number of measurements, each from a restored cache state; the result is the median and its interval",
            kMayDiffer, between(1, 1000)},
           repeat);
-  v.field({"seed", "seed for the order of random samples, or of requests to a store", kMayDiffer}, seed);
   v.field({"sample-bytes", Unit::bytes, "for local files: read samples of this size", between(1, 1ULL << 40U),
            Misnomers{"sample-size"}},
           sample_bytes);
@@ -479,7 +472,6 @@ void ReadResult::describe(FieldList& v) {
            "knee"},
           store);
   v.field({"mode", "how files were read", kCondition}, mode);
-  v.field({"job", "the job given with --job"}, job);
   v.field({"engine", "reader engine", kCondition}, engine);
   v.field({"direct", "whether reads bypassed the page cache", kCondition}, direct);
   v.field({"threads", Unit::count, "reading threads", kCondition}, threads);

@@ -48,7 +48,6 @@ struct StreamingVerdict {
 struct ReadOptions {
   std::vector<std::string> paths;
   ReadMode mode = ReadMode::sequential;
-  std::optional<std::string> job;
   std::optional<std::uint64_t> threads;
   std::optional<std::uint64_t> block;
   std::optional<io::EngineKind> engine;
@@ -59,7 +58,6 @@ struct ReadOptions {
   std::optional<double> budget;
   std::optional<double> min_time;
   std::uint64_t repeat = 1;
-  std::uint64_t seed = 0;
   std::optional<std::uint64_t> sample_bytes;  ///< local files are rows of samples of this size
   std::optional<double> required_rate;        ///< for stores: bytes per second that the job reads
   catalog::StoreAccess access;
@@ -162,8 +160,7 @@ struct StoreReport {
 
 struct ReadResult {
   ReadMode mode = ReadMode::sequential;
-  std::optional<std::string> job;  ///< description of --job
-  std::string engine;              ///< "http" for a store
+  std::string engine;  ///< "http" for a store
   bool direct = false;
   std::uint64_t threads = 0;
   std::optional<std::uint64_t> depth;

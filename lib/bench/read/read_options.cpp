@@ -1,7 +1,6 @@
 #include "bench/read/read_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -70,30 +69,6 @@ void check_store_options(catalog::StoreAccess access, std::optional<double> requ
   }
 }
 
-struct ReadJob {
-  std::string_view name;
-  ReadMode mode;
-  std::uint64_t block;
-  std::uint64_t threads;
-  io::EngineKind engine;
-  std::uint64_t depth;
-};
-
-constexpr double kJobSeconds = 60;
-constexpr std::array<ReadJob, 2> kJobs{{
-    {"seq-read", ReadMode::sequential, 1U << 20U, 4, io::EngineKind::pread, 1},
-    {"rand-read", ReadMode::random, 256U << 10U, 8, io::EngineKind::uring, 32},
-}};
-
-const ReadJob& job_called(const std::string& name) {
-  const auto* const job = std::ranges::find(kJobs, name, &ReadJob::name);
-  if (job != kJobs.end()) return *job;
-  throw usage_error(
-      "--job: unknown job '{}'; use seq-read or rand-read (seq-write belongs to "
-      "`iobench checkpoint`: read never writes)",
-      name);
-}
-
 std::string_view fio_engine(io::EngineKind engine) {
   if (engine == io::EngineKind::uring) return "io_uring";
   return engine == io::EngineKind::mmap ? "mmap" : "psync";
@@ -154,33 +129,6 @@ void check_read_memory(const ReadOptions& options, std::uint64_t largest) {
   throw Error(ErrorCode::no_space, At{},
               "--threads {} x --depth {} reads of {} at once need more than half of the available memory ({})",
               threads_of(options), depth_of(options), format_size(largest), format_size(system::usable_memory()));
-}
-
-ReadOptions with_job(const ReadOptions& options) {
-  if (!options.job) return options;
-  const ReadJob& job = job_called(*options.job);
-  if (options.mode != ReadMode::sequential && options.mode != job.mode) {
-    throw usage_error("--job {} sets the mode; leave out --mode", job.name);
-  }
-  ReadOptions full = options;
-  full.mode = job.mode;
-  full.direct = true;
-  full.block = options.block.value_or(job.block);
-  full.threads = options.threads.value_or(job.threads);
-  full.engine = options.engine.value_or(job.engine);
-  if (!options.depth) full.depth = io::engine_takes_depth(*full.engine) ? job.depth : 1;
-  if (!options.min_time && !options.budget) full.min_time = kJobSeconds;
-  if (!options.budget) full.budget = full.min_time;
-  if (!options.min_time) full.min_time = full.budget;
-  return full;
-}
-
-std::string describe_job(const ReadOptions& options) {
-  if (!options.job) return {};
-  return fmt::format("fio's {}: {} reads of {}, {} in flight in each of {}, by {}, direct, for {}", *options.job,
-                     enum_name(options.mode), typed_size(block_of(options)), depth_of(options),
-                     format_count(*options.threads, "job"), enum_name(engine_of(options)),
-                     format_duration(options.budget.value_or(kJobSeconds)));
 }
 
 std::string fio_command(const ReadOptions& options, std::span<const InputFile> files) {

@@ -6,9 +6,8 @@
 
 #include "bench/read/read.hpp"
 
-/// The meaning of the options of `iobench read` for local files, with defaults and checks.
-///
-/// The supported fio jobs, and the fio command for the same reads.
+/// The meaning of the options of `iobench read` for local files, with defaults and checks, and the fio command for the
+/// same reads.
 namespace shardkit::bench {
 
 io::EngineKind engine_of(const ReadOptions& options);
@@ -30,13 +29,6 @@ void check_read_options(const ReadOptions& options);
 
 /// Throws Error{usage} if buffers for concurrent reads of `largest` bytes need more than half of the memory.
 void check_read_memory(const ReadOptions& options, std::uint64_t largest);
-
-/// `options` with the settings of --job for options that were not given; unchanged without a job. Throws Error{usage}
-/// for an unknown job, or one that --mode contradicts.
-ReadOptions with_job(const ReadOptions& options);
-
-/// One line that describes the job as it was run; empty without a job.
-std::string describe_job(const ReadOptions& options);
 
 /// The fio command that reads these files with the same pattern, engine, depth and cache; empty if fio does not support
 /// the pattern (samples, folders).

@@ -47,6 +47,9 @@ class RandomOrder {
   virtual std::uint64_t largest() const = 0;
 };
 
+/// Of all random orders: a second run makes the same requests.
+inline constexpr std::uint64_t kSeed = 0;
+
 /// Samples, shuffled by the seed; the first `most` of them.
 class ShuffledSamples final : public RandomOrder {
  public:

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "bench/input/input_files.hpp"
+#include "bench/read/read_work.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/second_watch.hpp"
 #include "catalog/object_location.hpp"
@@ -39,7 +40,6 @@ constexpr double kLeastBudget = 1;
 void check_options(const ReadOptions& options) {
   if (options.mode != ReadMode::sequential) refuse_option("--mode", "stores are read in blocks of --block bytes");
   if (options.engine) refuse_option("--engine", "stores are read by one client");
-  if (options.job) refuse_option("--job", "fio jobs read block devices and files");
   if (options.depth) refuse_option("--depth", "for stores, --threads is the maximum number of connections");
   if (options.min_time) refuse_option("--min-time", "for stores, --budget is the time to measure");
   if (options.repeat > 1) refuse_option("--repeat", "a store is measured once with each number of connections");
@@ -350,7 +350,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   std::uint64_t set_bytes = 0;
   for (const StoreObject& object : objects) set_bytes += object.info.size;
   const std::size_t files = objects.size();
-  StoreRequests requests(std::move(objects), options.block.value_or(kUsualRequest), options.seed);
+  StoreRequests requests(std::move(objects), options.block.value_or(kUsualRequest), kSeed);
   NeighborWatch watch({});
   const auto curve = measure_curve(requests, retries, options, context);
   const Neighbors neighbors = watch.so_far();

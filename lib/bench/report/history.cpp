@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
-#include "stats/change_points.hpp"
+#include "core/metric_text.hpp"
 #include "stats/summary.hpp"
 #include "system/clock.hpp"
 
@@ -64,17 +64,34 @@ NoiseBand band_of(const std::vector<HistoryPoint>& points, std::size_t from, std
           next ? next->high : median};
 }
 
+/// The first metric for which `is_so`, or null.
+template <class Test>
+const MetricHistory* first_metric(const History& history, const Test& is_so) {
+  const auto found = std::ranges::find_if(history.metrics, is_so);
+  return found == history.metrics.end() ? nullptr : &*found;
+}
+
+/// The newest run first: what is wrong now is why people look.
 std::string text_of(const History& history) {
-  const MetricHistory* worst = nullptr;
-  std::size_t changes = 0;
-  for (const MetricHistory& metric : history.metrics) {
-    changes += metric.changes.size();
-    if (worst == nullptr && !metric.changes.empty()) worst = &metric;
-  }
   const std::string runs = fmt::format("{} of {}", format_count(history.runs, "run"), history.node);
-  if (worst == nullptr) return runs + ": no change points";
-  return fmt::format("{}: {} {}{}", runs, worst->metric, worst->changes.back().text,
-                     changes > 1 ? fmt::format("; and {}", format_count(changes - 1, "other change")) : "");
+  const auto is_worse = [](const MetricHistory& one) { return one.now.verdict == stats::ChangeVerdict::regressed; };
+  std::string text;
+  if (const MetricHistory* const worse = first_metric(history, is_worse)) {
+    text = fmt::format("; {} {}", worse->metric, worse->now.text);
+  }
+  std::size_t changes = 0;
+  for (const MetricHistory& metric : history.metrics) changes += metric.changes.size();
+  if (const auto* changed = first_metric(history, [](const auto& one) { return !one.changes.empty(); })) {
+    text += fmt::format("; {} {}{}", changed->metric, changed->changes.back().text,
+                        changes > 1 ? fmt::format(", and {}", format_count(changes - 1, "other change")) : "");
+  } else if (const auto* drifting = first_metric(history, [](const auto& one) { return one.drifts; })) {
+    text += fmt::format("; {} drifts from run to run, so no change points are named", drifting->metric);
+  } else if (history.runs < 2 * stats::kRunsBesideChange) {
+    text += fmt::format("; too few for change points, which need {}", 2 * stats::kRunsBesideChange);
+  } else {
+    text += text.empty() ? "; none regressed" : "; no earlier change points";
+  }
+  return runs + ":" + text.substr(1);
 }
 
 struct Run {
@@ -98,7 +115,19 @@ Run read_run(const std::string& file, const Json& envelope) {
   return run;
 }
 
-MetricHistory metric_history(const ComparedField& metric, const std::vector<const Run*>& runs) {
+HistoryNow now_of(const ComparedField& metric, std::span<const double> values, std::size_t metrics) {
+  HistoryNow now;
+  if (values.empty()) return now;
+  static_cast<stats::NewestRun&>(now) = stats::judge_newest(values, metric.comparison.better, metrics);
+  now.value = values.back();
+  if (now.verdict != stats::ChangeVerdict::regressed && now.verdict != stats::ChangeVerdict::improved) return now;
+  now.text = fmt::format("{} now, {:.0f} % {} the runs before{}", metric_text(now.value, metric.unit),
+                         std::abs(now.ratio) * 100, now.ratio < 0 ? "below" : "above",
+                         now.runs > 1 ? fmt::format(" (the last {} runs)", now.runs) : "");
+  return now;
+}
+
+MetricHistory metric_history(const ComparedField& metric, std::size_t metrics, const std::vector<const Run*>& runs) {
   MetricHistory history;
   history.metric = metric.name();
   history.unit = unit_suffix(metric.unit);
@@ -117,7 +146,9 @@ MetricHistory metric_history(const ComparedField& metric, const std::vector<cons
     measured.push_back(run);
   }
   std::size_t from = 0;
-  for (const stats::ChangePoint& point : stats::change_points(judged, metric.comparison.better)) {
+  const stats::ChangePoints changes = stats::change_points(judged, metric.comparison.better);
+  history.drifts = changes.drifts;
+  for (const stats::ChangePoint& point : changes.points) {
     const std::size_t before = point.index - std::min<std::size_t>(point.index, 2);
     const std::size_t after = std::min(point.index + 1, measured.size() - 1);
     HistoryChange change;
@@ -132,6 +163,7 @@ MetricHistory metric_history(const ComparedField& metric, const std::vector<cons
     from = point.index;
   }
   if (from < calm.size()) history.bands.push_back(band_of(calm, from, calm.size()));
+  history.now = now_of(metric, std::span(judged).subspan(from), metrics);
   return history;
 }
 
@@ -161,10 +193,13 @@ History history_from(std::vector<Run> all, std::vector<LeftOut> left_out) {
     }
   }
   history.runs = runs.size();
+  std::vector<const ComparedField*> measured;
   for (const ComparedField& metric : compare_metrics()) {
-    if (metric.comparison.derived) continue;
-    MetricHistory one = metric_history(metric, runs);
-    if (!one.points.empty()) history.metrics.push_back(std::move(one));
+    const auto has_value = [&](const Run* run) { return run->measured.median(metric.name()).has_value(); };
+    if (!metric.comparison.derived && std::ranges::any_of(runs, has_value)) measured.push_back(&metric);
+  }
+  for (const ComparedField* metric : measured) {
+    history.metrics.push_back(metric_history(*metric, measured.size(), runs));
   }
   history.text = text_of(history);
   return history;
@@ -205,9 +240,19 @@ void HistoryChange::describe(FieldList& v) {
   v.field({"text", "the change in a line"}, text);
 }
 
+void HistoryNow::describe(FieldList& v) {
+  v.field({"value", "newest undisturbed run, in the metric's unit"}, value);
+  v.field({"verdict", "pass, regressed or improved against the runs before; inconclusive: too few"}, verdict);
+  v.field({"change_ratio", Unit::ratio, "change from their median"}, ratio);
+  v.field({"runs", Unit::count, "how many of the newest runs in a row have this verdict"}, runs);
+  v.field({"text", "the change in words"}, text);
+}
+
 void MetricHistory::describe(FieldList& v) {
   v.field({"metric", "name of the metric"}, metric);
   v.field({"unit", "unit of its values"}, unit);
+  v.field({"now", "the newest run"}, now);
+  v.field({"drifts", "true if successive runs depend on each other, so that no change points are named"}, drifts);
   v.field({"points", "one for each run"}, points);
   v.field({"bands", "noise of each period between changes"}, bands);
   v.field({"changes", "points at which it regressed or improved"}, changes);

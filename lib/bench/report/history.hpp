@@ -9,7 +9,7 @@
 #include "bench/results/result_file.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
-#include "stats/comparison.hpp"
+#include "stats/change_points.hpp"
 
 /// The results of one node over weeks: what is normal, when it changed, and what else changed then.
 namespace shardkit::bench {
@@ -43,9 +43,19 @@ struct HistoryChange {
   void describe(FieldList& v);
 };
 
+/// The newest undisturbed run beside those before it, since the last change.
+struct HistoryNow : stats::NewestRun {
+  double value = 0;
+  std::string text;  ///< "1.50 GB/s, 70 % below the runs before it"; empty if it is as they are
+
+  void describe(FieldList& v);
+};
+
 struct MetricHistory {
   std::string metric;
   std::string unit;  ///< suffix of its field: "bytes_per_second"
+  HistoryNow now;
+  bool drifts = false;  ///< successive runs depend on each other, so no change points are named
   std::vector<HistoryPoint> points;
   std::vector<NoiseBand> bands;
   std::vector<HistoryChange> changes;

@@ -22,6 +22,16 @@ using Json = nlohmann::json;
 constexpr std::string_view kSchema = "shardkit/";
 constexpr std::uint64_t kLongestResult = 1U << 28U;
 
+/// Makes results of older versions like those of this one: until version 2, the "stages" of a run were its "ladder".
+void upgrade(Json& envelope) {
+  if (verb_of(envelope) != "run" || envelope.value("schema_version", Json()) != 1) return;
+  envelope["schema_version"] = 2;
+  const auto result = envelope.find("result");
+  if (result == envelope.end() || !result->is_object() || !result->contains("ladder")) return;
+  (*result)["stages"] = std::move((*result)["ladder"]);
+  result->erase("ladder");
+}
+
 }  // namespace
 
 Json read_own_json(const std::string& path, std::string_view wanted) {
@@ -38,6 +48,7 @@ Json read_own_json(const std::string& path, std::string_view wanted) {
       !schema->get<std::string>().starts_with(kSchema)) {
     throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a shardkit result file; expected {}", path, wanted);
   }
+  upgrade(json);
   return json;
 }
 

@@ -14,8 +14,9 @@
 /// Reads results that were written with --json.
 namespace shardkit::bench {
 
-/// Reads a JSON file of shardkit: an object with a "schema" of "shardkit/...": a result, a gate, baselines. Throws
-/// Error{corrupt} for anything else, and the errors of reading. `wanted` is what the message asks for instead.
+/// Reads a JSON file of shardkit: an object with a "schema" of "shardkit/...": a result, a gate, baselines. Results
+/// of older versions are changed to this one's fields. Throws Error{corrupt} for anything else, and the errors of
+/// reading. `wanted` is what the message asks for instead.
 nlohmann::json read_own_json(const std::string& path,
                              std::string_view wanted = "a result that iobench wrote with --json FILE");
 

@@ -101,7 +101,7 @@ void SamplesRepetition::describe(FieldList& v) {
 }
 
 void TransferRepetition::describe(FieldList& v) {
-  v.field({"pinned_h2d", Unit::bytes_per_second, "time to copy a batch from pinned memory to the slowest GPU"},
+  v.field({"pinned_h2d", Unit::bytes_per_second, "rate of copying a batch from pinned memory to the slowest GPU"},
           pinned_h2d);
 }
 

@@ -440,7 +440,7 @@ void RunResult::describe(FieldList& v) {
   v.field({"verdict", "verdict and remedy"}, summary.verdict);
   v.field({"requirement", "what the job needs"}, summary.requirement);
   v.field({"predicted", "what the node feeds: the pipeline's rate, else predicted from the stages"}, summary.predicted);
-  v.field({"ladder", "the table of stages: required, measured, headroom"}, summary.stage_table);
+  v.field({"stages", "required, measured, headroom of each stage"}, summary.stage_table);
   v.field({"loader", "settings for a PyTorch DataLoader"}, summary.loader);
   v.field({"presets", "without a requirement: published workloads and how many of their GPUs this node can feed"},
           summary.presets);

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
+#include "core/units.hpp"
 #include "io/file.hpp"
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
@@ -17,8 +21,8 @@
 namespace shardkit::bench {
 namespace {
 
-constexpr std::string_view kArrived = ".arrived";
-constexpr std::string_view kStart = "start";
+/// A node that starts later than the others is reported.
+constexpr double kMostLate = 1;
 
 double unix_now() { return system::unix_seconds(system::system_clock().now()); }
 
@@ -31,78 +35,151 @@ void sleep_until(double unix_time, Context& context) {
 void check_options(const CommonStartOptions& options) {
   check_usage(!options.barrier || options.world, "--barrier needs --world N: how many nodes start together");
   check_usage(options.barrier || !options.world, "--world needs --barrier DIR, a folder that all nodes share");
-  check_usage(options.barrier || options.expect.empty(), "--expect needs --barrier DIR");
   check_usage(!options.barrier || !options.start_at, "--barrier and --start-at exclude each other; give one of them");
 }
 
-/// The nodes whose files are in the folder, by name.
-std::vector<std::string> arrived(const std::string& folder) {
-  std::vector<std::string> nodes;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with('.') && name.ends_with(kArrived))
-      nodes.push_back(name.substr(0, name.size() - kArrived.size()));
-  }
-  std::ranges::sort(nodes);
-  return nodes;
-}
-
-/// Writes this node's file, and compares its time, set by the file server, with this node's clock.
-double arrive(const std::string& folder, const std::string& node) {
-  const std::string file = io::join_path(folder, node + std::string(kArrived));
-  if (std::filesystem::exists(file)) {
-    throw Error(ErrorCode::usage, At{folder},
-                "--barrier: '{}' was used before: node '{}' is in it already; give a new folder for each start", folder,
-                node);
-  }
-  io::publish(*io::posix_file_system(), file, as_bytes(std::string_view("arrived\n")));
-  const double now = unix_now();
-  struct stat facts = {};
-  if (::stat(file.c_str(), &facts) != 0) return 0;
-  return now - static_cast<double>(io::mtime_ns(facts)) * 1e-9;
-}
-
-[[noreturn]] void throw_incomplete(const CommonStartOptions& options, const std::vector<std::string>& came) {
-  std::vector<std::string> expected = options.expect;
-  if (expected.empty()) expected = {system::process_environment()("SLURM_JOB_NODELIST").value_or("")};
-  std::vector<std::string> missing;
-  for (const std::string& node : expand_hosts(fmt::format("{}", fmt::join(expected, ",")))) {
-    if (std::ranges::find(came, node) == came.end()) missing.push_back(node);
-  }
-  throw Error(ErrorCode::conflict, At{*options.barrier},
-              "only {} of {} nodes came to the barrier '{}' within {:.0f} s: {}{}; start the others, or use a smaller "
-              "--world, in a new folder",
-              came.size(), *options.world, *options.barrier, options.barrier_wait, fmt::join(came, ", "),
-              missing.empty() ? "" : fmt::format("; missing: {}", fmt::join(missing, ", ")));
-}
-
-/// The time to start that the first node published; empty: not yet.
-std::optional<double> agreed_start(const std::string& file) {
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) return std::nullopt;
-  return parse_decimal(system::trimmed(io::read_text_file(file)).substr(0, 20));
-}
-
-double barrier_start(const CommonStartOptions& options, Context& context) {
-  constexpr system::Seconds kPause(0.2);
-  const std::string start = io::join_path(*options.barrier, std::string(kStart));
-  const system::Seconds deadline = system::system_clock().monotonic() + system::Seconds(options.barrier_wait);
-  while (true) {
-    context.throw_if_stopped();
-    if (const auto time = agreed_start(start)) return *time;
-    const std::vector<std::string> came = arrived(*options.barrier);
-    context.progress().items = came.size();
-    if (came.size() >= *options.world) {
-      const auto files = io::posix_file_system();
-      io::AtomicFile file(*files, start);
-      file.write(as_bytes(fmt::format("{:.3f}\n", unix_now() + kBarrierDelay)));
-      file.commit_new();  // that of the first node stays
-      continue;
+/// A folder in which nodes wait for each other. Each writes a file "NODE.TOKEN.arrived" and writes it again while it
+/// waits, which also makes NFS look at the folder again. A node counts only those files that were written since it
+/// came, so files of earlier starts and of processes that were killed do not count. All that see the same files agree
+/// on one start by its name. So a folder can be used again.
+class Barrier {
+ public:
+  Barrier(const CommonStartOptions& options, const std::string& node, system::Seconds patience, Context& context)
+      : options_(options), folder_(*options.barrier), node_(node), patience_(patience), context_(context) {
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (error) {
+      throw Error(ErrorCode::not_found, At{folder_}, "--barrier: cannot create the folder '{}': {}", folder_,
+                  error.message());
     }
-    if (system::system_clock().monotonic() > deadline) throw_incomplete(options, came);
-    system::system_clock().sleep(kPause, context.stop_token());
+    const std::string token = to_hex(xxh3_128(as_bytes(fmt::format("{} {} {:.9f}", node, ::getpid(), unix_now()))));
+    file_ = fmt::format("{}.{}{}", node, token.substr(0, kTokenSize), kArrived);
+    write_file();
+    const double now = unix_now();
+    came_ = mtime_of(file_).value_or(now);
+    clock_offset_ = now - came_;
   }
-}
+  ~Barrier() {
+    if (agreed_) return;  // others may not have seen it yet
+    std::error_code ignored;
+    std::filesystem::remove(path_of(file_), ignored);
+  }
+  Barrier(const Barrier&) = delete;
+  Barrier& operator=(const Barrier&) = delete;
+
+  double clock_offset() const { return clock_offset_; }
+
+  /// Waits for the others. The time to start, on this node's clock, and the name of this start.
+  std::pair<double, std::string> wait() {
+    const system::Seconds pause(*options_.world < 50 ? 0.2 : 1);
+    const system::Seconds deadline = system::system_clock().monotonic() + patience_;
+    while (true) {
+      context_.throw_if_stopped();
+      write_file();
+      const std::vector<std::string> files = waiting_files();
+      context_.progress().items = files.size();
+      refuse_others(files);
+      if (files.size() == *options_.world) return agree(files);
+      if (system::system_clock().monotonic() > deadline) throw_incomplete(files);
+      system::system_clock().sleep(pause, context_.stop_token());
+    }
+  }
+
+ private:
+  static constexpr std::string_view kArrived = ".arrived";
+  static constexpr std::size_t kTokenSize = 12;
+  static constexpr double kForgotten = 3600;  ///< seconds after which a file is nobody's
+
+  static std::string node_of(const std::string& file) {
+    return file.substr(0, file.size() - kArrived.size() - kTokenSize - 1);
+  }
+  void write_file() const {
+    const auto system = io::posix_file_system();
+    io::AtomicFile file(*system, path_of(file_));
+    file.write(as_bytes(std::string_view("waiting\n")));
+    file.commit_without_sync();
+  }
+
+  std::string path_of(const std::string& file) const { return io::join_path(folder_, file); }
+
+  /// On the clock of the file server; empty if the file is gone.
+  std::optional<double> mtime_of(const std::string& file) const {
+    struct stat facts = {};
+    if (::stat(path_of(file).c_str(), &facts) != 0) return std::nullopt;
+    return static_cast<double>(io::mtime_ns(facts)) * 1e-9;
+  }
+
+  /// Of nodes that wait now, with this one, sorted. Removes files that nobody can need any more.
+  std::vector<std::string> waiting_files() const {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename();
+      const bool is_arrival = name.ends_with(kArrived) && name.size() > kArrived.size() + kTokenSize + 1;
+      if (name.starts_with('.') || (!is_arrival && !name.starts_with(kStart))) continue;
+      const double age = came_ - mtime_of(name).value_or(0);
+      if (is_arrival && age <= 0) files.push_back(name);
+      std::error_code ignored;
+      if (age > kForgotten) std::filesystem::remove(entry.path(), ignored);
+    }
+    std::ranges::sort(files);
+    return files;
+  }
+
+  void refuse_others(const std::vector<std::string>& files) const {
+    for (const std::string& file : files) {
+      if (file == file_ || node_of(file) != node_) continue;
+      throw usage_error("--barrier: another process waits in '{}' as node '{}'; set NODE_NAME on each machine", folder_,
+                        node_);
+    }
+    if (files.size() <= *options_.world) return;
+    throw usage_error(
+        "--barrier: {} nodes wait in '{}', and --world is {}; give all of them the same --world, and other "
+        "runs another folder",
+        files.size(), folder_, *options_.world);
+  }
+
+  /// The time that the first node to see all `files` published. It is on the file server's clock.
+  std::pair<double, std::string> agree(const std::vector<std::string>& files) {
+    write_file();  // for one that came after this node last wrote it
+    agreed_ = true;
+    const std::string id = to_hex(xxh3_128(as_bytes(fmt::format("{}", fmt::join(files, "/"))))).substr(0, 16);
+    const std::string start = path_of(std::string(kStart) + id);
+    const auto system = io::posix_file_system();
+    io::AtomicFile file(*system, start);
+    file.write(as_bytes(fmt::format("{:.3f}\n", unix_now() - clock_offset_ + kBarrierDelay)));
+    file.commit_new();  // that of the first node stays
+    const auto time = parse_decimal(system::trimmed(io::read_text_file(start)).substr(0, 20));
+    if (!time) throw Error(ErrorCode::corrupt, At{start}, "'{}' does not contain a time; remove it", start);
+    return {*time + clock_offset_, id};
+  }
+
+  [[noreturn]] void throw_incomplete(const std::vector<std::string>& files) const {
+    std::vector<std::string> came;
+    for (const std::string& file : files) came.push_back(node_of(file));
+    std::vector<std::string> missing;
+    for (const std::string& node : expand_hosts(system::process_environment()("SLURM_JOB_NODELIST").value_or(""))) {
+      if (std::ranges::find(came, node) == came.end()) missing.push_back(node);
+    }
+    throw Error(
+        ErrorCode::io, At{folder_},
+        "only {} of {} nodes came to the barrier '{}' within {}; missing: {}; start all of them again, or use a "
+        "smaller --world",
+        came.size(), *options_.world, folder_, format_duration(patience_.count()),
+        missing.empty() ? format_count(*options_.world - came.size(), "node")
+                        : fmt::format("{}", fmt::join(missing, ", ")));
+  }
+
+  static constexpr std::string_view kStart = "start-";
+  const CommonStartOptions& options_;
+  const std::string folder_;
+  const std::string node_;
+  const system::Seconds patience_;
+  Context& context_;
+  std::string file_;
+  double came_ = 0;  ///< on the clock of the file server
+  double clock_offset_ = 0;
+  bool agreed_ = false;
+};
 
 }  // namespace
 
@@ -141,19 +218,19 @@ double parse_start(const std::string& text) {
   throw usage_error("--start-at: '{}' is not a time such as 2026-11-26T12:00:00Z or @1764158400", text);
 }
 
-CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context) {
+CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context,
+                           system::Seconds patience) {
   check_options(options);
-  CommonStart start{.node = node, .clock_offset = {}};
+  CommonStart start;
+  start.node = node;
   double planned = unix_now();
+  std::optional<Barrier> barrier;  // this node waits there until it starts
   if (options.barrier) {
-    if (!std::filesystem::is_directory(*options.barrier)) {
-      throw Error(ErrorCode::not_found, At{*options.barrier},
-                  "--barrier: '{}' is not a folder; create it where all nodes see it", *options.barrier);
-    }
     if (node.find('/') != std::string::npos) throw usage_error("the node's name '{}' contains a slash", node);
     context.progress().start("waiting for other nodes", *options.world, 0, "nodes");
-    start.clock_offset = arrive(*options.barrier, node);
-    planned = barrier_start(options, context);
+    barrier.emplace(options, node, patience, context);
+    start.clock_offset = barrier->clock_offset();
+    std::tie(planned, start.id) = barrier->wait();
   }
   if (options.start_at) {
     planned = parse_start(*options.start_at);
@@ -162,29 +239,29 @@ CommonStart wait_for_start(const CommonStartOptions& options, const std::string&
   sleep_until(planned, context);
   start.started_at = unix_now();
   start.late = std::max(start.started_at - planned, 0.0);
+  if (start.late > kMostLate) {
+    context.warn("started_late", "this node started {:.1f} s after the others; its first seconds are missing in sums",
+                 start.late);
+  }
   return start;
 }
 
 void CommonStartOptions::describe(FieldList& v) {
   v.topic("Many nodes");
-  v.field({"barrier", "start together: wait in this folder, which all nodes share, until --world nodes are there",
-           "DIR", kMayDiffer, kSharedOutput},
-          barrier);
+  v.field(
+      {"barrier",
+       "start together: wait in this folder, which all nodes share, until --world nodes are there, at most 10 minutes",
+       "DIR", kMayDiffer, kSharedOutput},
+      barrier);
   v.field({"world", Unit::count, "with --barrier: how many nodes start together", kMayDiffer, at_least(1),
            Misnomers{"nodes"}},
           world);
-  v.field({"barrier-wait", Unit::seconds, "with --barrier: give up after this time", kMayDiffer, above(0)},
-          barrier_wait);
-  v.field({"expect",
-           "with --barrier: names of the nodes, such as node[01-16], to report which are missing; default: "
-           "SLURM_JOB_NODELIST",
-           "LIST", kMayDiffer},
-          expect);
   v.field({"start-at", "start together: at this time, 2026-11-26T12:00:00Z or @SECONDS", "TIME", kMayDiffer}, start_at);
 }
 
 void CommonStart::describe(FieldList& v) {
   v.field({"node", "name of this node"}, node);
+  v.field({"id", "of the start, the same on all nodes of a barrier"}, id);
   v.field({"started_at_unix", Unit::seconds, "start of the measurement, as Unix time"}, started_at);
   v.field({"clock_offset", Unit::seconds, "this node's clock less that of the file server, from the barrier"},
           clock_offset);

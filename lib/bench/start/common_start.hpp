@@ -18,8 +18,6 @@ namespace shardkit::bench {
 struct CommonStartOptions {
   std::optional<std::string> barrier = {};  ///< shared folder
   std::optional<std::uint64_t> world = {};  ///< nodes
-  double barrier_wait = 600;                ///< seconds
-  std::vector<std::string> expect = {};     ///< names, for the message about those that are missing
   std::optional<std::string> start_at = {};
 
   void describe(FieldList& v);
@@ -28,6 +26,7 @@ struct CommonStartOptions {
 /// How a measurement began.
 struct CommonStart {
   std::string node;
+  std::string id;         ///< of the start, the same on all nodes of a barrier
   double started_at = 0;  ///< Unix time
   /// Time of this node's clock less that of the file server; empty without a barrier.
   std::optional<double> clock_offset;
@@ -42,11 +41,13 @@ std::vector<std::string> expand_hosts(std::string_view list);
 /// Unix time of "2026-11-26T12:00:00Z", or of "@1764158400" or "1764158400". Throws Error{usage}.
 double parse_start(const std::string& text);
 
-/// Waits until all nodes are at the barrier, or for the time of day. Each node writes a file named after it into the
-/// folder. The first that sees all of them publishes the time to start, kBarrierDelay later, so that all can read it.
-/// Throws Error{usage} for options that do not fit or a name that was here before, Error{conflict} if the barrier does
-/// not fill: with the nodes that came and those that did not, from `expect` or SLURM_JOB_NODELIST.
-CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context);
+/// Waits until all nodes are at the barrier, or for the time of day. The folder is created. The first node that sees
+/// all of them publishes the time to start, kBarrierDelay later on the clock of the file server, so that all can read
+/// it. Warns if this node starts late. Throws Error{usage} for options that do not fit, for two nodes with one name and
+/// for more than `world` nodes, Error{io} if the barrier does not fill: with the names of the missing nodes if
+/// SLURM_JOB_NODELIST has them, else with their number.
+CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context,
+                           system::Seconds patience = system::Seconds(600));
 inline constexpr double kBarrierDelay = 3;  ///< seconds; longer than an NFS client needs to see a new file
 
 }  // namespace shardkit::bench

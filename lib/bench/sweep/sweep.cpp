@@ -27,7 +27,6 @@ constexpr double kMostPoint = 10;
 
 void check_options(const SweepOptions& options) {
   check_ranges(options);
-  check_usage(!options.direct || options.mode != SweepWhat::load, "--direct needs --mode read or all");
   check_usage(!options.step_time || options.mode != SweepWhat::read, "--step-time needs --mode load or all");
 }
 
@@ -55,9 +54,7 @@ PointWork share_out(const SweepOptions& options, std::uint64_t cores, const Inpu
   constexpr double kShareForWarming = 0.25;
   double each = options.budget / static_cast<double>(most_points(options, cores));
   double prepare = 0;
-  const bool past_the_cache = options.direct && options.mode == SweepWhat::read;
-  const bool has_cache = !past_the_cache && !has_objects(input.files);
-  const CacheRequest cache = has_cache ? options.cache : CacheRequest::any;
+  const CacheRequest cache = has_objects(input.files) ? CacheRequest::any : options.cache;
   if (cache == CacheRequest::cold) {
     prepare = each * kShareForDropping;
     each *= 1 - kShareForDropping;
@@ -78,10 +75,9 @@ SweepRate measure_read(const SweepOptions& options, const PointWork& work, const
     refuse_compressed(work.input, "with several reads in flight");
     read_options.depth = setting.depth;
   }
-  read_options.direct = options.direct;
-  read_options.cache = options.direct ? CacheRequest::any : options.cache;
+  read_options.cache = options.cache;
   read_options.budget = work.seconds;
-  if (options.direct || options.cache != CacheRequest::any) read_options.min_time = work.seconds;
+  if (options.cache != CacheRequest::any) read_options.min_time = work.seconds;
   read_options.prepare_seconds = work.prepare_seconds;
   const ReadResult result = read(read_options, work.input, context);
   context.throw_if_stopped();
@@ -99,7 +95,6 @@ SweepRate measure_load(const SweepOptions& options, const PointWork& work, const
   load.prefetch = std::to_string(setting.prefetch);
   load.cache = has_objects(work.input.files) ? CacheRequest::any : options.cache;
   load.crop = options.crop;
-  load.dtype = options.dtype;
   load.budget = work.seconds;
   load.device = kNoDevice;
   load.epochs = load.cache == CacheRequest::cold ? 1 : kUntilTheTimeIsOver;  // data that was read once is warm
@@ -129,11 +124,10 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
     result.text = reading_text(settings);
     const std::string depth =
         settings.engine == io::EngineKind::uring ? fmt::format(" --depth {}", *settings.depth) : "";
-    const std::string cache = fmt::format(" --cache {}", enum_name(options.cache));
-    result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{}{}",
+    result.commands.push_back(fmt::format("iobench read {} --engine {} --threads {} --block {}{} --cache {}",
                                           fmt::join(options.paths | std::views::transform(shell_word), " "),
                                           enum_name(*settings.engine), *settings.threads, exact_size(*settings.block),
-                                          depth, options.direct ? " --direct" : cache));
+                                          depth, enum_name(options.cache)));
   }
   if (settings.workers) result.text += (result.text.empty() ? "" : "; ") + loading_text(settings);
 }
@@ -141,7 +135,7 @@ void describe_settings(const SweepOptions& options, const SweepOutcome& outcome,
 /// PyTorch's loader needs more for a sample than iobench's, so its number of processes does not follow from the sweep.
 LoaderAdvice loader_for(const SweepOptions& options, const PointWork& work, const InputSet& input, double seconds,
                         Context& context) {
-  LoaderBatches batches = crop_batches(options.crop, options.dtype);
+  LoaderBatches batches = crop_batches(options.crop, image::TensorType::f32);
   batches.batch = options.batch;
   const LoaderLimits limits = loader_limits();
   const LoaderData data = look_at_loader_data(input, true, context);
@@ -317,7 +311,6 @@ SweepResult sweep(const SweepOptions& options, Context& context) {
         "settings for reading files cannot be swept over a URL: add --mode load, or measure the store with "
         "`iobench read URL`");
   }
-  if (options.direct) refuse_compressed(input, "with --direct");
   std::vector<Neighbors> neighbors;
   const PointWork work = share_out(options, cores, input, context);
   constexpr std::size_t kReadParameters = 3;
@@ -355,13 +348,11 @@ void SweepOptions::describe(FieldList& v) {
   v.field({"PATH", "shards, files, or folders of either", Role::positional}, paths);
   v.field({"mode", "read: threads, block and depth; load: workers and prefetch; all: both", Misnomers{"what"}}, mode);
   v.field({"cache", "page cache state that each point starts from"}, cache);
-  v.field({"direct", "bypass the page cache when reading (O_DIRECT)"}, direct);
   v.field({"batch", Unit::count, "samples of a batch", at_least(1)}, batch);
   v.field({"step-time", Unit::seconds, "training step to emulate when measuring prefetch; default: the time of a batch",
            above(0), kOfTrainingStep},
           step_time);
   v.field({"crop", Unit::count, "width and height of the random resized crop", "PIXELS"}, crop);
-  v.field({"dtype", "data type of the batch"}, dtype);
   v.field({"budget", Unit::seconds, "time for all points, including the preparation of caches", at_least(10),
            Misnomers{"min-seconds min-time seconds duration"}},
           budget);

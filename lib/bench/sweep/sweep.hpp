@@ -113,11 +113,9 @@ struct SweepOptions {
   std::vector<std::string> paths;
   SweepWhat mode = SweepWhat::all;
   CacheRequest cache = CacheRequest::cold;
-  bool direct = false;
   std::uint64_t batch = 64;
   std::optional<double> step_time;
   std::uint64_t crop = 224;
-  image::TensorType dtype = image::TensorType::f32;
   double budget = 180;
   catalog::StoreAccess access = {};
 

@@ -52,7 +52,7 @@ using TimedWork = std::function<void(const std::stop_token& stop)>;
 Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsigned thread)>& prepare,
                           const std::atomic<std::uint64_t>& counter, const std::stop_token& parent);
 
-/// False if the rate drifted by more than 10 % from start to end (stats/steadiness.hpp); empty for a run shorter than a
+/// False if the rate drifted by more than 10 % from start to end (stats/summary.hpp); empty for a run shorter than a
 /// second, which is ten slices.
 std::optional<bool> is_steady(const Timing& timing);
 

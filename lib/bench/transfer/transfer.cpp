@@ -27,6 +27,7 @@ namespace {
 constexpr std::uint64_t kMostPinned = std::uint64_t{1} << 30U;
 
 constexpr unsigned kMostTimings = 5;
+constexpr unsigned kFileReaders = 4;
 
 /// One of the GPUs that copy at the same time, and its memory for the kind that is being measured.
 struct CopyingGpu {
@@ -201,8 +202,7 @@ TransferResult measure_file(const TransferOptions& options, const std::vector<gp
   Placement placement = placements(NumaChoice::automatic, facts.numa_node, machine.probe, context).front();
   const auto binding = bind(placement, NumaChoice::automatic, machine.probe, context);
   TransferResult result;
-  result.file =
-      transfer_file(*options.gds, system::thread_count(options.threads.value_or(4)), device, machine, context);
+  result.file = transfer_file(*options.gds, kFileReaders, device, machine, context);
   look_at_link(machine.probe, machine.monitor, facts);
   warn_of_device(facts, context);
   result.devices.push_back(facts);
@@ -268,12 +268,6 @@ void check_once(std::string_view option, std::string_view list, const std::vecto
   for (auto at = values.begin(); at != values.end(); ++at) {
     if (std::find(values.begin(), at, *at) != at) refuse(option, list, "a list without repetitions");
   }
-}
-
-/// An option that would change nothing without another.
-void check_partners(const TransferOptions& options) {
-  check_usage(options.gds || !options.threads, "--threads needs --gds FILE");
-  check_ranges(options);
 }
 
 void check_device(const std::string& option) {
@@ -431,7 +425,6 @@ void TransferOptions::describe(FieldList& v) {
   v.field({"gds", "measure how fast this file is read into GPU memory: with cuFile, and by reading and copying",
            Role::input_file},
           gds);
-  v.field(system::threads_field("threads that read the file of --gds; default: 4"), threads);
 }
 
 void TransferDevice::describe(FieldList& v) {
@@ -525,7 +518,6 @@ void TransferResult::describe(FieldList& v) {
 }
 
 TransferPlan plan_transfer(const TransferOptions& options) {
-  check_partners(options);
   check_device(options.device);
   TransferPlan plan;
   plan.kinds = choices<gpu::HostMemory>("--kinds", options.kinds);

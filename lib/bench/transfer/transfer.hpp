@@ -26,7 +26,6 @@ struct TransferOptions {
   std::string device = "0";
   NumaChoice numa = NumaChoice::automatic;
   std::optional<std::string> gds;
-  std::optional<std::uint64_t> threads;  ///< with gds; 4
 
   void describe(FieldList& v);
 };

@@ -17,7 +17,7 @@
 /// `iobench watch`: a running job, or the whole node, interval by interval, and its bottleneck.
 namespace shardkit::bench {
 
-/// Format of the line for each interval.
+/// Format of the line for each interval; none with --summary.
 enum class WatchLines { text, json, none };
 constexpr auto enum_names(WatchLines) { return std::to_array<std::string_view>({"text", "json", "none"}); }
 
@@ -40,8 +40,9 @@ struct WatchOptions {
              Misnomers{"duration min-seconds min-time seconds"}},
             budget);
     v.field({"count", Unit::count, "stop after N intervals", at_least(1)}, count);
-    v.field({"lines", "lines as text, as one JSON object each, or only the verdict"}, lines);
-    v.field({"summary", "only the verdict with time and figures, as text for a ticket; stops after 30 s by default"},
+    v.field({"lines", "lines as text, or as one JSON object each"}, lines, 2);
+    v.field({"summary",
+             "no lines, only the verdict with time and figures, as text for a ticket; stops after 30 s by default"},
             summary);
   }
 };

@@ -105,8 +105,9 @@ std::vector<NamedText> manual_pages(const App& app);
 /// "shardctl-convert.md" and so on with options and result fields of each verb.
 std::vector<NamedText> reference_pages(const std::vector<App>& apps);
 
-/// The JSON Schema (draft 2020-12) of the envelope of one verb. Groups of fields are "$defs".
-std::string envelope_schema(const App& app, const Command& command);
+/// docs/schema: the JSON Schema (draft 2020-12) of each verb's envelope, "shardctl-convert.json" and so on. Objects
+/// that several verbs have are the "$defs" of "shardkit-objects.json", to which the others refer.
+std::vector<NamedText> schemas(const std::vector<App>& apps);
 
 /// Completion scripts, named as the shells look for them: bash "shardctl", zsh "_shardctl", fish "shardctl.fish".
 std::string bash_completion(const App& app);

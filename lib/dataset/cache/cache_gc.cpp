@@ -40,7 +40,6 @@ class Collection {
     if (options_.limit) evict_to(*options_.limit);
     result_.folders_left = folders_.size();
     result_.bytes_left = staging::held_bytes(folders_, now_);
-    if (options_.dry_run) result_.bytes_left -= std::min(result_.bytes_left, result_.leftover_bytes);
     if (options_.limit && result_.bytes_left > *options_.limit) throw limit_not_reached();
     return std::move(result_);
   }
@@ -48,10 +47,12 @@ class Collection {
  private:
   void sweep() {
     staging::Leftovers leftovers;
-    for (const staging::StagedFolder& folder : folders_) {
+    for (staging::StagedFolder& folder : folders_) {
       context_.throw_if_stopped();
       try {
-        leftovers += staging::sweep_leftovers(*files_, folder.path, now_, !options_.dry_run);
+        const staging::Leftovers found = staging::sweep_leftovers(*files_, folder.path, now_, !options_.dry_run);
+        leftovers += found;
+        folder.partial_bytes -= std::min(folder.partial_bytes, found.bytes);
       } catch (const Error& error) {
         if (error.code() == ErrorCode::not_found) continue;  // somebody removed all of it
         if (error.code() != ErrorCode::denied) throw;

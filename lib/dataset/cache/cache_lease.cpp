@@ -45,13 +45,6 @@ Error not_released(const CacheReleaseResult& result, std::uint64_t failed, const
                format_count(result.released, "lease"), format_count(failed, "folder"), refusals);
 }
 
-/// Whether the folder has a lease of the job, live or not.
-bool has_lease(const std::string& folder, const std::string& id) {
-  return std::ranges::any_of(staging::read_leases(folder), [&](const staging::LeaseFile& file) {
-    return file.lease && file.lease->owner == id && file.lease->holder.empty();
-  });
-}
-
 /// The lock with which no other process evicts or replaces the folder.
 io::FolderLock shared_lock(const std::string& folder, const std::stop_token& stop) {
   io::FolderLock lock(io::join_path(folder, staging::kStageLockPath));
@@ -93,28 +86,6 @@ CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& co
                  no_lease(result.owner, options.folder, options.all ? std::vector<staging::StagedFolder>() : folders));
   }
   return result;
-}
-
-CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& context) {
-  const auto files = io::posix_file_system();
-  const auto folders = cache_folders(options.folder, context);
-  CacheRenewResult result;
-  result.owner = id_of(options.lease_id);
-  for (const staging::StagedFolder& folder : folders) {
-    if (!has_lease(folder.path, result.owner)) continue;
-    const io::FolderLock lock = shared_lock(folder.path, context.stop_token());
-    if (!has_lease(folder.path, result.owner)) continue;  // it was evicted
-    const system::WallTime now = system::system_clock().now();
-    const staging::Lease lease =
-        staging::extend_lease(*files, folder.path, {result.owner, now, staging::lease_end(now, options.lease)});
-    staging::mark_used(folder.path);
-    result.expires_at = system::rfc3339(lease.expires_at);
-    ++result.renewed;
-  }
-  if (result.renewed > 0) return result;
-  throw Error(ErrorCode::not_found, At{options.folder},
-              "{}; if its set was evicted, run the same `shardctl stage` again, which takes a lease",
-              no_lease(result.owner, options.folder, folders));
 }
 
 namespace {
@@ -210,20 +181,6 @@ void CacheReleaseResult::describe(FieldList& v) {
   v.field({"folders", Unit::count, "staged folders checked"}, folders);
   v.field({"released", Unit::count, "leases ended"}, released);
   v.field(kHeldResult, held);
-}
-
-void CacheRenewOptions::describe(FieldList& v) {
-  v.field(kCacheFolder, folder);
-  v.field({"lease", Unit::seconds, "time from now that the sets are protected; a lease that lasts longer keeps its end",
-           between(1, staging::kLongestLease)},
-          lease);
-  v.field(kJobOption, lease_id);
-}
-
-void CacheRenewResult::describe(FieldList& v) {
-  v.field(kOwnerResult, owner);
-  v.field({"renewed", Unit::count, "leases renewed"}, renewed);
-  v.field({"expires_at", "expiry of the last of them, RFC 3339"}, expires_at);
 }
 
 void CacheHoldOptions::describe(FieldList& v) {

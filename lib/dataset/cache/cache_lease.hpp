@@ -31,27 +31,6 @@ struct CacheReleaseResult {
 /// cache_folders(), and Error{usage} for an id in addition to `all`.
 CacheReleaseResult cache_release(const CacheReleaseOptions& options, Context& context);
 
-struct CacheRenewOptions {
-  std::string folder;
-  double lease = 86'400;  ///< seconds
-  std::string lease_id;
-
-  void describe(FieldList& v);
-};
-
-struct CacheRenewResult {
-  std::string owner;
-  std::uint64_t renewed = 0;
-  std::string expires_at;
-
-  void describe(FieldList& v);
-};
-
-/// Renews the leases of a job in a node cache or one staged folder, without the source: `shardctl cache renew`. Also an
-/// expired one, if its set was not evicted. Throws Error{not_found} if the job has none, and the errors of
-/// cache_folders().
-CacheRenewResult cache_renew(const CacheRenewOptions& options, Context& context);
-
 struct CacheHoldOptions {
   std::string folder;
   double lease = 600;  ///< seconds

@@ -16,7 +16,7 @@ CacheLsLease lease_row(const staging::LeaseFile& file, system::WallTime now) {
   row.fault = file.fault;
   if (!file.lease) return row;
   row.owner = file.lease->owner;
-  row.held = !file.lease->holder.empty();
+  row.held = file.is_held;
   row.taken_at = system::rfc3339(file.lease->taken_at);
   row.expires_at = system::rfc3339(file.lease->expires_at);
   return row;

@@ -53,10 +53,6 @@ std::uint64_t read_all(const std::vector<WarmFile>& files, unsigned threads, Con
   return bytes;
 }
 
-unsigned readers(const std::optional<std::uint64_t>& asked) {
-  return asked ? system::thread_count(asked) : std::clamp(system::usable_threads(), kFewestDiskReaders, kMostReaders);
-}
-
 void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t chosen_bytes, Context& context) {
   Residency after;
   for (const WarmFile& item : files) after += residency_of(item.file);
@@ -71,7 +67,6 @@ void warn_of_little_memory(const std::vector<WarmFile>& files, std::uint64_t cho
 }  // namespace
 
 CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& context) {
-  const unsigned threads = readers(options.threads);
   auto folders = cache_folders(options.folder, context);
   std::ranges::stable_sort(folders, std::ranges::greater(), &staging::StagedFolder::last_used);
   for (const staging::StagedFolder& folder : folders) {
@@ -90,7 +85,7 @@ CacheWarmResult cache_warm(const CacheWarmOptions& options, Context& context) {
   for (const WarmFile& item : chosen) result.bytes_warmed += item.before.bytes;
   context.progress().start("warm", chosen.size(), result.bytes_warmed);
   const auto start = std::chrono::steady_clock::now();
-  result.bytes_read = read_all(chosen, threads, context);
+  result.bytes_read = read_all(chosen, std::clamp(system::usable_threads(), kFewestDiskReaders, kMostReaders), context);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.seconds = elapsed.count();
   result.bytes_per_second = static_cast<double>(result.bytes_read) / elapsed.count();
@@ -109,9 +104,6 @@ void CacheWarmOptions::describe(FieldList& v) {
   v.field(
       {"memory", Unit::bytes, "maximum bytes in the page cache; default: half of the memory available to the process"},
       memory);
-  v.field(system::threads_field(
-              "files read in parallel; default: CPUs available to the process, at least 4 and at most 32"),
-          threads);
 }
 
 void CacheWarmResult::describe(FieldList& v) {

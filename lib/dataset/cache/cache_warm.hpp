@@ -12,7 +12,6 @@ namespace shardkit::dataset {
 struct CacheWarmOptions {
   std::string folder;
   std::optional<std::uint64_t> memory;
-  std::optional<std::uint64_t> threads;
 
   void describe(FieldList& v);
 };

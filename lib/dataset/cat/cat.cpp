@@ -18,16 +18,25 @@
 namespace shardkit::dataset {
 namespace {
 
-/// The first sample of a key in the order of shards.
+/// Adds the members of a further piece of a sample. Of members with one name the last counts.
+void join(formats::IndexSample& whole, formats::IndexSample&& piece) {
+  if (piece.label) whole.label = piece.label;
+  whole.key = std::move(piece.key);
+  for (formats::IndexMember& member : piece.members) {
+    std::erase_if(whole.members, [&](const formats::IndexMember& other) { return other.name == member.name; });
+    whole.members.push_back(std::move(member));
+  }
+}
+
+/// The first sample of a key in the order of shards, with its pieces in all of its shard.
 class Search {
  public:
   Search(const catalog::ShardSet& set, const std::string& key, Context& context)
       : set_(set), key_(key), context_(context), lister_(set, context), first_(set.shards.size()) {}
 
-  /// Looks through `threads` shards at a time.
-  void run(unsigned threads) {
+  void run() {
     context_.progress().start("search", set_.shards.size(), set_.bytes());
-    sync::for_each_index(set_.shards.size(), threads, context_.stop_token(),
+    sync::for_each_index(set_.shards.size(), system::usable_threads(), context_.stop_token(),
                          [this](std::size_t at, std::size_t) { look_through(at); });
   }
 
@@ -42,11 +51,8 @@ class Search {
     const catalog::ShardFile& shard = set_.shards[at];
     ListingVisitor visitor;
     visitor.sample = [&](formats::IndexSample&& sample) {
-      if (sample.key == key_) {
-        found(at, std::move(sample));
-        return false;
-      }
-      return at < first_;
+      if (sample.key == key_) found(at, std::move(sample));
+      return at < first_ || (at == first_ && !is_unique_);
     };
     visitor.finding = warn_of_damage(shard, context_);
     lister_.list(shard, visitor);
@@ -55,15 +61,17 @@ class Search {
 
   void found(std::size_t at, formats::IndexSample&& sample) {
     const std::scoped_lock lock(mutex_);
-    if (at >= first_) return;
+    if (at > first_) return;
+    if (at < first_) sample_.emplace();
     first_ = at;
-    sample_ = std::move(sample);
+    join(*sample_, std::move(sample));
   }
 
   const catalog::ShardSet& set_;
   const std::string& key_;
   Context& context_;
   const SampleLister lister_;
+  const bool is_unique_ = set_.manifest && !set_.manifest->plan_hash.empty();  ///< convert and reshard repeat no key
   std::atomic<std::size_t> first_;
   std::mutex mutex_;
   std::optional<formats::IndexSample> sample_;
@@ -103,7 +111,7 @@ CatResult cat(const CatOptions& options, Context& context) {
   const std::string key(name ? name->key : options.name);
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
   Search search(set, key, context);
-  search.run(system::thread_count(options.threads));
+  search.run();
   if (!search.sample()) {
     throw Error(
         ErrorCode::not_found,
@@ -125,7 +133,6 @@ void CatOptions::describe(FieldList& v) {
   v.field(
       {"KEY", "key of the sample, as `shardctl ls` lists it; KEY.EXT selects one of several members", Role::positional},
       name);
-  v.field(system::threads_field("shards searched in parallel; default: CPUs available to the process"), threads);
   access.describe(v);
 }
 

@@ -14,7 +14,6 @@ namespace shardkit::dataset {
 struct CatOptions {
   std::vector<std::string> shards;
   std::string name;
-  std::optional<std::uint64_t> threads = {};
   catalog::StoreAccess access = {};
 
   void describe(FieldList& v);

@@ -27,10 +27,10 @@ constexpr ProblemKind kProblemKinds[] = {
     {bad_size_field, "bad_size_field", kError, "readers cannot find the following members", Remedy::salvage},
     {bad_pax_header, "bad_pax_header", kError, "readers refuse the shard or use a wrong name or size"},
     {oversized_header, "oversized_header", kError,
-     "readers refuse an extended header of this size or run out of memory"},
+     "a name of over 1 MiB in an extended header: readers refuse it or run out of memory"},
     {truncated, "truncated", kError, "the shard was cut off and its last sample is damaged", Remedy::salvage},
     {missing_end, "missing_end", kError, "the shard may have been cut off between two members; wds2idx crashes on it",
-     Remedy::salvage},
+     Remedy::reshard},
     {short_end, "short_end", kWarning, "some readers warn about an archive that ends with one zero block",
      Remedy::reshard},
     {data_after_end, "data_after_end", kError, "readers stop at the end-of-archive blocks and do not see what follows",
@@ -43,8 +43,13 @@ constexpr ProblemKind kProblemKinds[] = {
     {gnu_longname, "gnu_longname", kWarning, "wids cuts GNU long names to 100 bytes", Remedy::reshard},
     {ustar_prefix, "ustar_prefix", kWarning, "wids drops the name's prefix field, so keys collide", Remedy::reshard},
     {base256_size, "base256_size", kWarning, "wids fails on sizes stored in base-256", Remedy::reshard},
+    {header_number, "header_number", kError,
+     "Python cannot read this number in a header: webdataset loses everything after it, without an error",
+     Remedy::reshard},
+    {header_times, "header_times", kError, "Python reads the times of `tar -g` as a folder, so the key changes",
+     Remedy::reshard},
     {large_member, "large_member", kWarning, "a plain header cannot describe a member of 8 GiB or more",
-     Remedy::drop_large},
+     Remedy::drop_bad},
     {sparse, "sparse", kError, "sparse files are stored in pieces, which readers treat as the content"},
     {hard_link, "hard_link", kError, "readers ignore hard links, so the member is lost", Remedy::reshard},
     {symlink, "symlink", kError, "readers ignore symbolic links, so the member is lost", Remedy::reshard},
@@ -77,6 +82,9 @@ constexpr ProblemKind kProblemKinds[] = {
     {empty_shard, "empty_shard", kError, "DALI and Energon refuse a shard without samples", Remedy::reshard},
     {duplicate_extension, "duplicate_extension", kError, "readers refuse a sample with two members of one extension",
      Remedy::mark_duplicates},
+    {repeated_member, "repeated_member", kError,
+     "a later member has the same name: tar and Python keep the later one, readers of shards see both or stop",
+     Remedy::reshard},
     {split_sample, "split_sample", kError, "its members are not adjacent; readers make two samples of it",
      Remedy::reshard},
     {duplicate_key, "duplicate_key", kError,
@@ -90,6 +98,8 @@ constexpr ProblemKind kProblemKinds[] = {
     {label_gap, "label_gap", kWarning, "labels without samples: loaders that count labels size the model incorrectly"},
     {label_conflict, "label_conflict", kError, "the manifests of two folders give a label different meanings",
      Remedy::merge_classes},
+    {image_in_sets, "image_in_sets", kWarning,
+     "the same images are in several sets: what is measured on one was learned from the other"},
     {orphan_member, "orphan_member", kError, "a label or text without data in the same sample: loaders stop here",
      Remedy::drop_bad},
     {differing_members, "differing_members", kWarning,
@@ -148,9 +158,10 @@ constexpr bool in_enum_order() {
 static_assert(in_enum_order(), "the table must follow the enum");
 static_assert(std::ranges::none_of(kProblemKinds,
                                    [](const ProblemKind& kind) {
-                                     return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning;
+                                     return kind.remedy == Remedy::drop_bad && kind.severity == Severity::warning &&
+                                            kind.code != large_member;
                                    }),
-              "--drop-bad leaves out errors only");
+              "of warnings, --drop-bad leaves out only members that a shard cannot contain");
 static_assert(std::size(kProblemKinds) == static_cast<std::size_t>(listed_file) + 1, "every code needs a row");
 
 }  // namespace

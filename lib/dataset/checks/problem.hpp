@@ -34,6 +34,8 @@ enum class ProblemCode {
   gnu_longname,
   ustar_prefix,
   base256_size,
+  header_number,
+  header_times,
   large_member,
   sparse,
   hard_link,
@@ -57,6 +59,7 @@ enum class ProblemCode {
   // samples
   empty_shard,
   duplicate_extension,
+  repeated_member,
   split_sample,
   duplicate_key,
   missing_label,
@@ -66,6 +69,7 @@ enum class ProblemCode {
   class_count,
   label_gap,
   label_conflict,
+  image_in_sets,
   orphan_member,
   differing_members,
   // images
@@ -109,8 +113,7 @@ enum class Remedy {
   salvage,          ///< takes the samples before the damage, and those whose bytes did not change
   mark_duplicates,  ///< gives each sample a name of its own
   merge_classes,    ///< numbers the classes of all folders together
-  drop_bad,         ///< leaves the samples out; for errors only
-  drop_large,       ///< leaves the samples out: no plain header can describe them
+  drop_bad,         ///< leaves the samples out; of warnings only large_member
   unread,           ///< takes what readers and verify do not see, with the repairs that it may need
   rename,           ///< gives an extension to members without one
   index,            ///< another reader's index is written again

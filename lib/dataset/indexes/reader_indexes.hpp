@@ -70,6 +70,7 @@ class ReaderIndexScan : public formats::TarHandler {
   /// The caller keeps `writer` alive.
   explicit ReaderIndexScan(ReaderIndexWriter& writer) : writer_(writer) {}
 
+  /// Throws Error{unsupported} for links and sparse files.
   bool entry(const formats::TarEntry& entry) override;
   /// Throws Error{corrupt} for a fault that keeps readers from reading the shard completely; ignores others.
   void finding(const formats::TarFinding& finding) override;
@@ -101,13 +102,21 @@ std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest);
 /// users may edit, and with the extras of the manifest that it replaces. Returns its path.
 std::string publish_manifest(io::OutputFiles& files, const std::string& folder, formats::Manifest manifest);
 
-/// Writes the per-shard indexes of shards that a manifest describes, `threads` at a time, and the indexes of the set if
-/// all its shards are given. Uses our own index if convert wrote it, else the tar's headers; for an MD5, the saved one,
-/// or reads the tar. Throws Error{corrupt} if its bytes differ from the manifest. Convert and its parts call this
-/// before they publish their manifest.
-void write_reader_indexes(io::OutputFiles& files, const std::string& folder,
-                          const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds, bool whole_set,
-                          unsigned threads, Context& context, std::size_t earlier = 0);
+/// The indexes of shards that a manifest describes.
+struct ReaderIndexes {
+  io::OutputFiles& files;
+  const std::string& folder;
+  const std::vector<formats::ManifestShard>& shards;
+  const IndexKinds& kinds;
+  unsigned threads = 1;
+  bool whole_set = true;    ///< all its shards are given: its own indexes are written too
+  std::size_t earlier = 0;  ///< as for publish_set_indexes()
+};
+
+/// Writes them. Uses our own index if convert wrote it, else the tar's headers; for an MD5, the saved one, or reads the
+/// tar. Throws Error{corrupt} if its bytes differ from the manifest. Convert and its parts call this before they
+/// publish their manifest.
+void write_reader_indexes(const ReaderIndexes& indexes, Context& context);
 
 /// After the parts of a convert wrote the indexes of each shard: writes those of the whole set, of the kinds that every
 /// shard has. Warns if only some parts wrote a kind.

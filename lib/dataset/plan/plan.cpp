@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/set_folders.hpp"
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
@@ -18,10 +19,9 @@ namespace {
 /// One plan is of one set.
 void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& context) {
   const catalog::SetFolders sets = catalog::find_set_folders(images, context, !options.sharding.unlabeled);
-  if (sets.names.empty()) {
-    if (options.sharding.class_map.empty()) catalog::refuse_unclear_sets(images, context, !options.sharding.unlabeled);
-    return;
-  }
+  if (options.sharding.class_map.empty())
+    catalog::refuse_unclear_folders(images, sets, context, !options.sharding.unlabeled);
+  if (sets.names.empty()) return;
   throw Error(ErrorCode::usage, At{images.path},
               "'{}' contains the sets {}, but a plan is for one set; {} writes all of them, with one label per class. "
               "To plan each separately, list the classes of all sets in a file and use it for each: {}",
@@ -61,9 +61,6 @@ void PlanOptions::describe(FieldList& v) {
            "if some tasks are submitted again without the others",
            "N", at_least(1)},
           parts);
-  v.topic("Training job");
-  v.field({"world", Unit::count, "ranks of the training job, to warn when shards are too few for them"}, world);
-  v.field({"workers", Unit::count, "loader workers per rank, to warn when shards are too few for them"}, workers);
   v.topic("Output");
   v.field(system::threads_field("reading threads; default: CPUs available to the process"), threads);
   sharding.access.describe(v);
@@ -98,17 +95,6 @@ PlanResult plan(const PlanOptions& options, Context& context) {
   } else if (!file.commit_new()) {
     throw Error(ErrorCode::conflict, At{output}, "'{}' exists and has other bytes than this plan; choose another name",
                 output);
-  }
-  const std::uint64_t world = options.world.value_or(1);
-  const std::uint64_t workers = options.workers.value_or(1);
-  if (world * workers > result.shards) {
-    const std::string advice =
-        result.samples < world * workers
-            ? fmt::format("with only {}, use fewer ranks or workers", format_count(result.samples, "sample"))
-            : fmt::format("use --multiple-of {}", world * workers);
-    context.warn("fewer_shards_than_readers", "{} x {} open {}, but there {} {}: some would read nothing; {}",
-                 format_count(world, "rank"), format_count(workers, "worker"), format_count(world * workers, "stream"),
-                 result.shards == 1 ? "is" : "are", format_count(result.shards, "shard"), advice);
   }
   return result;
 }

@@ -16,8 +16,6 @@ struct PlanOptions {
   std::string output;
   ShardingOptions sharding;
   std::optional<std::uint64_t> parts;
-  std::optional<std::uint64_t> world;
-  std::optional<std::uint64_t> workers;
   std::optional<std::uint64_t> threads;
 
   void describe(FieldList& v);

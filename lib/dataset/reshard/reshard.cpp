@@ -15,6 +15,7 @@
 #include "core/field_tree.hpp"
 #include "core/hash.hpp"
 #include "core/prng.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/bucket/output_location.hpp"
 #include "dataset/reshard/sample_filter.hpp"
@@ -89,14 +90,17 @@ std::vector<formats::ManifestClass> plan_classes(const ReshardInputs& inputs, co
   return classes;
 }
 
-void refuse_larger_than_memory(const SampleTable& table, const SampleOrder& order) {
-  const std::uint64_t most = system::usable_memory() / 2;
+/// With --drop-bad they are left out when they would be written: which these are depends on the machine.
+void refuse_larger_than_memory(const ReshardOptions& options, const SampleTable& table, const SampleOrder& order) {
+  if (options.drop_bad) return;
+  const std::uint64_t most = most_sample_bytes();
   for (const std::uint32_t number : order) {
     if (table.tar_bytes(number) <= most) continue;
-    throw Error(ErrorCode::unsupported, fmt::format("sample '{}' has {}, but a sample is kept in memory and this "
-                                                    "process may use {}; leave it out with --max-size",
-                                                    table.read(number).source_key, format_size(table.tar_bytes(number)),
-                                                    format_size(2 * most)));
+    throw Error(ErrorCode::unsupported,
+                fmt::format("sample '{}' has {}, but a sample is kept in memory and this "
+                            "process may use {}; {} leaves such samples out",
+                            table.read(number).source_key, format_size(table.tar_bytes(number)), format_size(2 * most),
+                            remedy::in_text(remedy::with_drop_bad(command_of(options)))));
   }
 }
 
@@ -134,6 +138,7 @@ class Resharding {
     resume();
     if (options_.dry_run) return std::move(result_);
     for (OutputSet& set : job_.sets()) write_set(set);
+    if (result_.samples == 0 && result_.dropped > 0) refuse_empty_result();
     warn_of_dropped();
     return std::move(result_);
   }
@@ -144,14 +149,21 @@ class Resharding {
     for (const OutputSet& set : job_.sets()) folders.push_back(set.folder());
     inputs_ = find_reshard_inputs(options_, folders, context_);
     result_.inputs = inputs_.tars.size();
+    // What an earlier split chose is not chosen by the same hash again.
+    if (inputs_.earlier_splits > 0) rule_.seed ^= xxh3_64(as_bytes(fmt::format("split {}", inputs_.earlier_splits)));
   }
 
   void make_plans(const std::string& scratch) {
     SampleTable table(*scratch_files_, scratch);
-    const GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, context_);
+    GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, context_);
+    inputs_.texts_are_data = gathered.texts_are_data;
+    result_.dropped = gathered.dropped.size();
+    list_skipped(result_.dropped_samples, gathered.dropped);
+    inputs_.left_out.insert(inputs_.left_out.end(), gathered.dropped.begin(), gathered.dropped.end());
     report_ignored(gathered.ignored);
-    result_.regrouped = settle_duplicate_keys(table, inputs_, options_, context_);
+    result_.regrouped = settle_duplicate_keys(table, gathered, inputs_, options_, context_);
     report_regrouped();
+    report_replaced(gathered.replaced);
 
     SampleOrder order = input_order(table);
     if (options_.sample) {
@@ -163,7 +175,7 @@ class Resharding {
       order = draw_samples(table, std::move(order), count, options_.seed);
     }
     result_.input_samples = gathered.found - result_.regrouped;
-    result_.skipped = result_.input_samples - order.size();
+    result_.skipped = result_.input_samples - order.size() - result_.dropped;
     if (options_.salvage) {
       result_.lost_samples = gathered.lost_samples;
       result_.lost_bytes = gathered.lost_bytes;
@@ -184,15 +196,19 @@ class Resharding {
       orders_.front() = std::move(order);
       return;
     }
+    const auto names = names_by_label(inputs_.classes);
+    const auto in_class = [&](const formats::MovedSample& line, std::optional<std::uint64_t> label) {
+      const auto found = label ? names.find(*label) : names.end();
+      return found != names.end() && !inputs_.tars[line.input].by_list && formats::class_of_path(line, found->second);
+    };
     const auto facts = [&](std::uint32_t number) {
       SplitFacts sample{table.record(number).key_hash, table.label(number)};
       if (!rule_.group) return sample;
       const formats::MovedSample line = table.read(number);
-      sample.group_hash = xxh3_64(as_bytes(rule_.group(line.key, line.path)));
+      sample.group_hash = xxh3_64(as_bytes(rule_.group(line.key, line.path, in_class(line, sample.label))));
       return sample;
     };
     DividedSamples divided = split_samples(order, rule_, facts, context_);
-    const auto names = names_by_label(inputs_.classes);
     warn_of_small_classes(
         divided, rule_,
         [&](std::uint64_t label) {
@@ -211,16 +227,21 @@ class Resharding {
       shuffle(std::span(order), prng);
     }
     const auto before = std::pair(result_.renamed, oversized_);
-    set.adopt_plan([&](ByteSink& sink) {
+    const auto write = [&](ByteSink& sink) {
       std::tie(result_.renamed, oversized_) = before;  // it may be written twice
       write_plan(set.name, table, order, sink);
-    });
+    };
+    try {
+      set.adopt_plan(write);
+    } catch (const PlanDiscarded&) {
+      set.adopt_plan(write);
+    }
   }
 
   /// `order` cut into shards. Throws Error{usage} as cut_shards() does, Error{unsupported} for a sample that does not
   /// fit into memory.
   void write_plan(const std::string& set, const SampleTable& table, const SampleOrder& order, ByteSink& sink) {
-    refuse_larger_than_memory(table, order);
+    refuse_larger_than_memory(options_, table, order);
     formats::PlanHead head{options_.sizes.name,
                            plan_options(options_, set, inputs_),
                            plan_classes(inputs_, table, order, context_),
@@ -264,6 +285,15 @@ class Resharding {
                   format_count(result_.regrouped, "group"));
   }
 
+  void report_replaced(const ReplacedMembers& replaced) {
+    if (replaced.count == 0) return;
+    context_.warn("members_replaced",
+                  "{} replaced by a later one of the same name, as tar and Python do: of '{}' in '{}', the one at byte "
+                  "{} was kept",
+                  format_count(replaced.count, "member"), replaced.name, inputs_.tars[replaced.first.first].path,
+                  replaced.first.second);
+  }
+
   void resume() {
     std::uint64_t unpacked = 0;
     for (ReshardInput& input : inputs_.tars) {
@@ -279,6 +309,14 @@ class Resharding {
     dropped.erase(dropped.begin(), dropped.begin() + static_cast<std::ptrdiff_t>(set.plan().head().skipped.size()));
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
+  }
+
+  [[noreturn]] void refuse_empty_result() const {
+    const std::string first = result_.dropped_samples.empty()
+                                  ? std::string()
+                                  : fmt::format("; the first is '{}': {}", result_.dropped_samples.front().path,
+                                                result_.dropped_samples.front().reason);
+    throw Error(ErrorCode::unsupported, At{options_.target}, "nothing was written: all samples were left out{}", first);
   }
 
   void warn_of_dropped() {
@@ -314,11 +352,23 @@ void refuse_swapped(const ReshardOptions& options) {
   catalog::refuse_swapped(options.inputs.front(), options.target, catalog::Content::shards, command_of(other));
 }
 
+void refuse_folders_of_sets(const ReshardOptions& options) {
+  for (const std::string& input : options.inputs) {
+    catalog::refuse_folder_of_sets(input, [&](const std::string& set, const std::string& name) {
+      ReshardOptions other = options;
+      other.inputs = {set};
+      other.target = io::join_path(options.target, name);
+      return command_of(other);
+    });
+  }
+}
+
 }  // namespace
 
 std::string command_of(const ReshardOptions& options) { return command_text("shardctl reshard", options); }
 
 ReshardResult reshard(const ReshardOptions& options, Context& context) {
+  refuse_folders_of_sets(options);
   const OutputLocation location = open_output_location(options.target, options.access, context);
   refuse_swapped(options);
   return Resharding(options, *location.files, location.folder, context).run();

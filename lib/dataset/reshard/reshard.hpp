@@ -23,8 +23,6 @@ struct ReshardOptions : SplitOptions, WriteOptions {
   bool sort = false;
   std::vector<std::string> classes;
   std::vector<std::string> keys;
-  std::optional<std::uint64_t> min_size;
-  std::optional<std::uint64_t> max_size;
   std::optional<std::string> sample;
   bool drop_bad = false;
   bool mark_duplicates = false;

@@ -50,6 +50,8 @@ struct ReshardInputs {
   std::map<std::string, std::string> made_with;
   std::vector<formats::IndexSkip> left_out;     ///< files that the converts left out of these sets, by path
   std::map<std::string, std::uint64_t> merged;  ///< with --merge-classes: the new labels of all classes; else empty
+  unsigned earlier_splits = 0;                  ///< --splits that all samples went through together
+  bool texts_are_data = false;                  ///< see texts_are_data(); known once the samples are gathered
 };
 
 LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes);
@@ -74,9 +76,13 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
 void unpack_inputs(ReshardInputs& inputs, const ReshardOptions& options, const std::string& folder, unsigned threads,
                    io::FileSystem& files, Context& context);
 
+/// The largest sample, with its headers, that memory has room for.
+std::uint64_t most_sample_bytes();
+
 /// The samples of a reshard's plan, read from its input tars; `plan`, `inputs` and `options` outlive it. With
 /// `drop_bad` samples with an image that verify counts as an error (image_fault()), and labels and texts without data,
-/// are left out, and with `salvage` those whose bytes are not what their index says. `cores` decode at a time.
+/// are left out, also those larger than most_sample_bytes(), and with `salvage` those whose bytes are not what their
+/// index says. `cores` decode at a time.
 std::unique_ptr<SampleSource> shard_source(const formats::PlanReader& plan, const ReshardInputs& inputs,
                                            const ReshardOptions& options, unsigned cores);
 

@@ -14,11 +14,6 @@ void describe_filters(FieldList& v, ReshardOptions& options) {
            "repeated: one match is enough",
            "GLOB", kPlanned},
           options.keys);
-  v.field(
-      {"min-size", Unit::bytes, "keep only samples with at least this many bytes in all members together", kPlanned},
-      options.min_size);
-  v.field({"max-size", Unit::bytes, "keep only samples with at most this many bytes in all members together", kPlanned},
-          options.max_size);
   v.field({"sample",
            "keep this many of the remaining samples, or with a decimal point this share of them; chosen by a hash of "
            "key and --seed",
@@ -32,7 +27,8 @@ void describe_repairs(FieldList& v, ReshardOptions& options) {
   v.field({"drop-bad",
            "decode each image like verify --depth decode and leave out samples with errors (image_truncated, "
            "image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, image_too_many_scans, "
-           "orphan_member); warnings stay (image_no_end, image_data_after_end, image_damaged, image_other_format, "
+           "orphan_member) and samples that are too large: with a member of 8 GiB, or for the memory; warnings stay "
+           "(image_no_end, image_data_after_end, image_damaged, image_other_format, "
            "image_cmyk)",
            kPlanned},
           options.drop_bad);
@@ -90,7 +86,8 @@ void ReshardResult::describe(FieldList& v) {
   v.field({"dropped", Unit::count, "samples of this part left out by --drop-bad"}, dropped);
   v.field({"inputs", Unit::count, "tars that samples were taken from"}, inputs);
   v.field({"input_samples", Unit::count, "samples found in these tars"}, input_samples);
-  v.field({"ignored_members", Unit::count, "members that belong to no sample: metadata, hidden files, symbolic links"},
+  v.field({"ignored_members", Unit::count,
+           "members that belong to no sample: metadata, hidden files, links out of the tar"},
           ignored_members);
   v.field({"regrouped", Unit::count, "groups of members that were separated from the rest of their sample"}, regrouped);
   v.field(

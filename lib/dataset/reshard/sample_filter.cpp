@@ -1,7 +1,6 @@
 #include "dataset/reshard/sample_filter.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <fnmatch.h>
@@ -13,11 +12,7 @@
 
 namespace shardkit::dataset {
 SampleFilter::SampleFilter(const ReshardOptions& options, const ReshardInputs& inputs)
-    : inputs_(inputs),
-      globs_(options.keys),
-      min_size_(options.min_size.value_or(0)),
-      max_size_(options.max_size.value_or(std::numeric_limits<std::uint64_t>::max())) {
-  if (min_size_ > max_size_) throw usage_error("--min-size is above --max-size: no sample would be left");
+    : inputs_(inputs), globs_(options.keys) {
   for (const std::string& wanted : options.classes) {
     bool found = false;
     for (const formats::ManifestClass& item : inputs.classes) {
@@ -53,10 +48,7 @@ bool SampleFilter::keeps(const formats::MovedSample& sample) const {
   const auto matches = [&](const std::string& glob) {
     return ::fnmatch(glob.c_str(), sample.source_key.c_str(), 0) == 0;
   };
-  if (!globs_.empty() && std::ranges::none_of(globs_, matches)) return false;
-  std::uint64_t bytes = 0;
-  for (const formats::IndexMember& member : sample.members) bytes += member.size;
-  return min_size_ <= bytes && bytes <= max_size_;
+  return globs_.empty() || std::ranges::any_of(globs_, matches);
 }
 
 void SampleFilter::require_labels() const {

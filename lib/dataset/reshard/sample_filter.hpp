@@ -18,10 +18,10 @@ namespace shardkit::dataset {
 class SampleFilter {
  public:
   /// `inputs` outlive it. Throws Error{usage} for a class that is neither one of the names of their manifests nor a
-  /// number, and for sizes that exclude each other.
+  /// number.
   SampleFilter(const ReshardOptions& options, const ReshardInputs& inputs);
 
-  /// Judges by class or label, key in the input, and bytes of all members together. If classes share a label, the
+  /// Judges by class or label, and key in the input. If classes share a label, the
   /// sample's path decides the class; throws Error{unsupported} if it is not known.
   bool keeps(const formats::MovedSample& sample) const;
   /// After the last sample: throws Error{usage} for a label that no sample had.
@@ -36,8 +36,6 @@ class SampleFilter {
   std::map<std::uint64_t, std::set<std::string>> classes_;   ///< wanted by name, by label
   std::map<std::uint64_t, std::vector<std::string>> names_;  ///< of labels that several classes share
   std::vector<std::string> globs_;                           ///< empty: any
-  std::uint64_t min_size_;
-  std::uint64_t max_size_;
 };
 
 /// --rename: "OLD=NEW" each, extensions by those that they replace. Throws Error{usage} for any other text, and for

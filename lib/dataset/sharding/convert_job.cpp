@@ -63,13 +63,11 @@ ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::opt
     : target_(std::move(target)),
       kinds_(parse_index_kinds(options.index)),
       recheck_(options.recheck),
-      keep_cached_(options.keep_cached),
       dry_run_(options.dry_run),
       cores_(system::thread_count(options.threads)),
       files_(files),
       context_(context),
       start_(std::chrono::steady_clock::now()) {
-  check_usage(!keep_cached_ || files.is_local(), "--keep-cached is for a folder on disk: a bucket has no page cache");
   const std::optional<PartClaim> claim = claim_part(options, parts);
   if (!claim) return;
   if (const Part* part = std::get_if<Part>(&*claim)) {
@@ -213,9 +211,8 @@ WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bo
   const bool resizes = set.plan().head().options.contains("resize");
   context_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
-  WriteResult written =
-      write_shards({set.plan(), source, set.folder(), cores_, md5, keep_cached_, may_skip, [&] { set.require_run(); }},
-                   missing, files_, context_);
+  WriteResult written = write_shards(
+      {set.plan(), source, set.folder(), cores_, md5, may_skip, [&] { set.require_run(); }}, missing, files_, context_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += context_.progress().bytes;
@@ -233,11 +230,13 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
   WriteResult written =
       write_shards_of(set, source, need_md5(kinds), result, budget.is_spent() ? 0 : budget.most - budget.used);
   SetOutcome outcome{{}, std::move(written.bad)};
-  if (outcome.bad.open_files > 0 || budget.is_spent()) return outcome;
+  const auto is_open = [](const auto& summary) { return !summary; };
+  if (budget.is_spent() || std::ranges::any_of(set.shards, is_open)) return outcome;
   const formats::Manifest manifest = set.manifest_of(set.shards, outcome.skipped);
   const formats::Manifest published = part_ ? manifest : set.whole_manifest(earlier, manifest);
-  write_reader_indexes(files_, set.folder(), published.shards, kinds, !part_, cores_, context_,
-                       published.shards.size() - manifest.shards.size());
+  write_reader_indexes(
+      {files_, set.folder(), published.shards, kinds, cores_, !part_, published.shards.size() - manifest.shards.size()},
+      context_);
   const std::string path = publish(set, published);
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});
@@ -257,7 +256,7 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
 void ConvertJob::write_indexes(const OutputSet& set, const formats::Manifest& manifest) {
   // What was discarded may be in the indexes of the whole set.
   const IndexKinds kinds = set.has_discarded() ? kinds_of_set(files_, kinds_, set.folder(), manifest) : kinds_;
-  if (!kinds.empty()) write_reader_indexes(files_, set.folder(), manifest.shards, kinds, true, cores_, context_);
+  write_reader_indexes({files_, set.folder(), manifest.shards, kinds, cores_}, context_);
 }
 
 /// A manifest makes a set of what is there: in a bucket, others may have changed that.

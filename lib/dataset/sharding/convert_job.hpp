@@ -141,7 +141,6 @@ class ConvertJob {
   std::optional<ArrayTask> task_;  ///< its part is known after settle_part()
   std::optional<Part> part_;       ///< all shards without one
   const bool recheck_;
-  const bool keep_cached_;
   const bool dry_run_;
   const unsigned cores_;
   io::OutputFiles& files_;

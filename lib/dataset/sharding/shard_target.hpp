@@ -20,6 +20,9 @@
 
 namespace shardkit::dataset {
 
+/// Thrown when a target had only a plan that this run cannot follow; by now it has none.
+struct PlanDiscarded {};
+
 /// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
 /// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_path()).
 /// The last plan is current: all calls are about its shards. Runs that write to the folder announce themselves
@@ -40,8 +43,9 @@ class ShardTarget {
 
   /// Adopts the plan that `write` makes. The first convert into this folder publishes it; a later one must have the
   /// same samples in the same order, with files that are equal by `identity`, else Error{conflict} names the
-  /// difference. Throws Error{in_use} if a live run follows another plan, Error{io} if only class folders of the plan
-  /// are missing, because the source may be mounted again.
+  /// difference. A plan in a local folder without a shard of it is removed instead, and PlanDiscarded is thrown: then
+  /// the caller starts again, because it took facts from that plan. Throws Error{in_use} if a live run follows another
+  /// plan, Error{io} if only class folders of the plan are missing, because the source may be mounted again.
   void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
   /// Adopts the current plan if it is a copy of `given`, without reading all of either; false if it is not, or there is
   /// none. After prepare(). Throws the errors of follow_plan().
@@ -131,6 +135,9 @@ class ShardTarget {
   std::string earlier_manifest_path() const;
   void keep_earlier_manifest() const;
   void adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity);
+  bool has_only_plan() const;
+  void discard_only_plan();
+  void remove_state_of_plan() const;
   /// `other` is the plan at `path`, which messages name.
   void compare_plan(ByteSource& other, const std::string& path, FileIdentity identity) const;
   void announce(const std::string& plan);

@@ -125,7 +125,7 @@ class ShardWriter {
         folder_(setup.target),
         shard_(setup.plan.shard_name(number)),
         pool_(pool),
-        tar_(files, io::join_path(folder_, shard_), setup.plan.shards()[number].bytes, setup.keep_cached),
+        tar_(files, io::join_path(folder_, shard_), setup.plan.shards()[number].bytes),
         index_file_(files, io::join_path(folder_, formats::shard_index_path(shard_))),
         index_(index_file_, shard_, to_hex(setup.plan.hash())) {
     if (setup.md5) md5_.emplace(ChecksumKind::md5);

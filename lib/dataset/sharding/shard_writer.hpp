@@ -65,7 +65,6 @@ struct WriteRequest {
   std::string target;  ///< folder; its .shardkit folder exists
   unsigned cores = 1;
   bool md5 = false;                     ///< also save each shard's MD5
-  bool keep_cached = false;             ///< leave the shards in the page cache
   std::uint64_t may_skip = UINT64_MAX;  ///< samples of BadState::left_out; more of them are BadState::open
   std::function<void()> before_publishing =
       {};  ///< called before each shard gets its name; what it throws ends the work

@@ -95,8 +95,8 @@ void describe_members(FieldList& v, ShardingOptions& options) {
            Role::input_file},
           options.class_map);
   v.field({"metadata",
-           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file; an image without a row is "
-           "a bad file (--on-bad)",
+           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file, or with its annotations "
+           "in COCO's .json; an image without a row is a bad file (--on-bad)",
            Role::input_file},
           options.metadata);
   v.field({"sidecar",
@@ -141,7 +141,12 @@ void check_members(const ShardingOptions& options, const catalog::ScanOptions& s
     if (suffix.find_last_of('.') == std::string::npos || suffix.ends_with('.')) {
       refuse_it("a suffix ends with an extension, such as _mask.png");
     }
-    if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
+    // Of the files that are always added, those with another case may be declared too.
+    const bool other_case =
+        (extension == "txt" || extension == "json") && suffix != '.' + extension &&
+        std::ranges::find(scanning.fields, extension, &catalog::FieldTemplate::name) == scanning.fields.end();
+    if (!extensions.insert(extension).second && !other_case)
+      refuse_it(fmt::format("there is already a side-car '{}'", extension));
   }
 }
 
@@ -218,7 +223,6 @@ void ShardingOptions::describe(FieldList& v) {
           primary);
   v.field({"unlabeled", "samples have no labels: folders are not classes, and images may be directly in SRC"},
           unlabeled);
-  v.field({"allow-empty", "accept class folders without images; they keep their label"}, allow_empty);
   describe_members(v, *this);
   v.topic("Shards");
   ShardSizes::describe(v);
@@ -282,7 +286,7 @@ void check(const ShardingOptions& options) {
 }
 
 catalog::ScanOptions scan_options(const ShardingOptions& options, const std::string& set) {
-  catalog::ScanOptions scanning{options.allow_empty, 1, options.sidecars, {}, {}, options.unlabeled, set};
+  catalog::ScanOptions scanning{.sidecars = options.sidecars, .unlabeled = options.unlabeled, .set = set};
   for (const std::string& field : options.fields) scanning.fields.emplace_back(field);
   for (const std::string& extension : options.primary) {
     scanning.primary.push_back(lower_case(extension.substr(extension.starts_with('.') ? 1 : 0)));
@@ -344,8 +348,6 @@ void WriteOptions::describe(FieldList& v) {
            "MD5), energon (<shard>.tar.idx, .nv-meta/)",
            "dali,wids,energon"},
           index);
-  v.field({"keep-cached", "leave the shards in the page cache, for a training run that follows on this machine"},
-          keep_cached);
   v.field(kDryRunOption, dry_run);
   v.field(system::threads_field("CPUs to use; default: those available to the process. The number of reads in flight "
                                 "depends on the latency of the source, not on this"),

@@ -69,7 +69,6 @@ struct ShardingOptions : ShardSizes, BadFileOptions {
   std::vector<std::string> fields;   ///< templates as declared (catalog::FieldTemplate)
   std::vector<std::string> primary;  ///< extensions; empty: those of images
   bool unlabeled = false;
-  bool allow_empty = false;
   std::optional<std::uint64_t> resize;
   std::optional<std::uint64_t> quality;
   catalog::StoreAccess access = {};  ///< of the files that options name
@@ -112,7 +111,6 @@ struct WriteOptions {
   std::optional<std::uint64_t> parts;
   bool recheck = false;
   std::vector<std::string> index;
-  bool keep_cached = false;
   bool dry_run = false;
   std::optional<std::uint64_t> threads;
 

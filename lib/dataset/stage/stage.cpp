@@ -77,14 +77,14 @@ class Stage {
     keep_ranks();
     const staging::StagedSetId id{set_.hash(), 0, source_.location()};
     const auto holds_all = [&] { return target_.holds(id, set_.expected()); };
-    const bool is_in_place = !is_to_compare_again() && holds_all();
+    const bool is_in_place = holds_all();
     if (is_in_place && options_.share.limit) share_.check_limit(result_in_place().bytes);
     if (is_in_place && set_.missing().empty() && (options_.dry_run || share_.keep(holds_all))) {
       StageResult result = result_in_place();
       if (result.verified == staging::Verified::size) warn_of_missing_manifest();
       return result;
     }
-    wanted_ = set_.files(source_, uses_etags(), context_.stop_token());
+    wanted_ = set_.files(source_, context_.stop_token());
     if (verified() == staging::Verified::size) warn_of_missing_manifest();
     warn_of_missing_indexes();
     refuse_own_files();
@@ -269,8 +269,12 @@ class Stage {
     } else {
       target_.sync_names(wanted_);
     }
-    share_.take_lease();
+    // Nobody waits for a set that no repetition can complete.
+    const bool is_hopeless =
+        std::ranges::any_of(failures, [](const auto& item) { return is_bad_file(item.second.code()); });
+    is_hopeless ? share_.drop_lease() : share_.take_lease();
     StageResult result = this->result();
+    result.files += set_.missing().size();
     result.take(failures);
     if (!result.failure) result.verified_at = marker.verified_at;
     result.bytes_fetched = copied.bytes_fetched + set_.manifest_bytes();
@@ -325,14 +329,6 @@ class Stage {
     if (subset_.empty() && (is_named_ || set_.is_part()))
       marker.subsets = {fmt::format("{} by name", format_count(wanted_.size(), "file"))};
     return marker;
-  }
-
-  bool uses_etags() const { return options_.validate == StageVerify::etag; }
-
-  /// The folder may have been staged by sizes alone.
-  bool is_to_compare_again() const {
-    const auto marker = uses_etags() ? target_.marker() : std::nullopt;
-    return marker && marker->verified == staging::Verified::size;
   }
 
   static bool has_checksum(const staging::StageFile& file) { return file.hash || file.indexed || file.object.checksum; }
@@ -438,6 +434,7 @@ constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
 constexpr std::uint64_t kMostMemory = 256ULL << 20U;
 constexpr unsigned kMostFolderReads = 32;
 constexpr std::size_t kMostFailedListed = 1000;
+constexpr std::size_t kMostFailedNamed = 20;
 constexpr std::uint64_t kAheadShare = 4;             // connections together receive a quarter of a second ahead
 constexpr std::uint64_t kLeastAhead = 32ULL << 10U;  // for each: with less, its rate suffers
 constexpr std::uint64_t kLeastBuffer = 4ULL << 10U;
@@ -445,7 +442,7 @@ constexpr std::uint64_t kMostBuffer = 1ULL << 20U;
 
 /// Requests that memory and descriptors allow: each has a connection or a source file, and a partial file.
 unsigned most_requests(const StageOptions& options, bool remote) {
-  const std::uint64_t memory = options.memory.value_or(std::min(kMostMemory, system::usable_memory() / 4));
+  const std::uint64_t memory = std::min(kMostMemory, system::usable_memory() / 4);
   const std::uint64_t by_memory = std::max<std::uint64_t>(1, memory / kConnectionBytes);
   const std::uint64_t asked = options.concurrency.value_or(remote ? staging::CopyLimits{}.maximum : kMostFolderReads);
   return static_cast<unsigned>(std::min({asked, by_memory, std::uint64_t{system::most_reads_in_flight(2)}}));
@@ -457,7 +454,6 @@ staging::CopyLimits copy_limits(const StageOptions& options, bool remote) {
   limits.maximum = most_requests(options, remote);
   const unsigned first = remote ? limits.start : std::max(4U, system::usable_threads());
   limits.start = std::min(first, limits.maximum);
-  limits.keep_going = options.keep_going;
   if (options.bandwidth) {
     const std::uint64_t connections = *options.bandwidth / kAheadShare / kLeastAhead;
     limits.maximum = static_cast<unsigned>(std::clamp<std::uint64_t>(connections, 1, limits.maximum));
@@ -495,7 +491,6 @@ staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOption
   if (set.listed) wanted.names = set.names;
   wanted.include = options.include;
   wanted.exclude = options.exclude;
-  wanted.keep_going = options.keep_going;
   wanted.use_manifests = options.manifest != "none";
   wanted.manifest_problem = set.manifest_problem;
   if (!wanted.use_manifests) return wanted;
@@ -507,6 +502,13 @@ staging::StageRequest wanted_of(const catalog::ObjectSet& set, const StageOption
   }
   wanted.manifest_name = set.manifest;
   return wanted;
+}
+
+/// A manifest that the user chose may be the fault.
+Error with_doubt_of_manifest(const Error& error, const StageOptions& options) {
+  if (error.code() != ErrorCode::corrupt || options.manifest.empty() || options.manifest == "none") return error;
+  return Error(ErrorCode::corrupt, At{error.path(), error.offset()}, "{}; or --manifest belongs to another set",
+               error.what());
 }
 
 /// Bytes that a connection may receive ahead so that --bwlimit holds on the wire; 0 without it.
@@ -542,10 +544,12 @@ StageResult stage(const StageOptions& options, Context& context) {
   const auto files = io::posix_file_system();
   try {
     StageSource from{*set.source, open_peers(options.peers, stores, context.stop_token()), retries};
-    return Stage(*files, std::move(from), wanted_of(set, options, context), options, std::move(limits), context).run();
+    Stage stage(*files, std::move(from), wanted_of(set, options, context), options, std::move(limits), context);
+    StageResult result = stage.run();
+    if (result.failure) result.failure = with_doubt_of_manifest(*result.failure, options);
+    return result;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt || options.manifest.empty() || options.manifest == "none") throw;
-    throw Error(ErrorCode::corrupt, At{error.path()}, "{}; or --manifest belongs to another set", error.what());
+    throw with_doubt_of_manifest(error, options);
   }
 }
 
@@ -591,16 +595,12 @@ void describe_choice(FieldList& v, StageOptions& options) {
 }
 
 void describe_speed(FieldList& v, StageOptions& options) {
-  v.topic("Speed and memory");
+  v.topic("Speed");
   v.field({"concurrency", Unit::count,
-           "maximum number of requests in flight; default: as many as move the most bytes, up to 128 (32 from folders)",
+           "maximum number of requests in flight, 2 MiB of memory each; default: as many as move the most bytes, up "
+           "to 128 (32 from folders) and a quarter of the available memory",
            'j', between(1, 1024)},
           options.concurrency);
-  v.field(
-      {"memory", Unit::bytes,
-       "memory for the buffers of connections, 2 MiB each; default: a quarter of the available memory, at most 256 MiB",
-       at_least(kConnectionBytes)},
-      options.memory);
   v.field({"bwlimit", Unit::bytes, "limit of bytes per second, all connections together; default: none"},
           options.bandwidth);
   v.field({"jitter", Unit::seconds,
@@ -632,16 +632,6 @@ void StageOptions::describe(FieldList& v) {
   share.describe(v);
   describe_speed(v, *this);
   v.topic("What is copied");
-  v.field(
-      {"validate",
-       "how to check files that no manifest lists: store, the checksum that the store reports, if any; "
-       "etag: without one also an ETag of 32 digits, taken as MD5, which it is not for files that the store encrypts",
-       Misnomers{"verify"}},
-      validate);
-  v.field({"keep-going",
-           "if a file fails at the source, stage the others and list it; then exit 4 if a repetition does not help, "
-           "otherwise 1, without a marker"},
-          keep_going);
   v.field(kDryRunOption, dry_run);
   access.describe(v);
 }
@@ -662,10 +652,13 @@ void StageResult::take(const std::map<std::string, Error>& failures) {
   const auto permanent =
       std::ranges::find_if(failures, [](const auto& item) { return is_bad_file(item.second.code()); });
   const Error& worst = permanent == failures.end() ? failures.begin()->second : permanent->second;
-  failure = Error(worst.code(),
-                  fmt::format("{} of {} failed, the others are staged, without a marker: {}", failed,
-                              format_count(files, "file"), worst.what()),
-                  worst.path());
+  std::string others;
+  for (const auto& [name, error] : failures | std::views::take(kMostFailedNamed)) {
+    if (&error != &worst) others += fmt::format("{} '{}'", others.empty() ? "; also failed:" : ",", name);
+  }
+  failure = Error(worst.code(), At{worst.path(), worst.offset()},
+                  "{} of {} failed, the others are staged, without a marker: {}{}{}", failed,
+                  format_count(files, "file"), worst.what(), others, failed > kMostFailedNamed ? ", ..." : "");
 }
 
 void StageResult::describe(FieldList& v) {
@@ -697,13 +690,13 @@ void StageResult::describe(FieldList& v) {
   v.field({"left_out", Unit::count,
            "shards and other files below the source that the options leave out; indexes follow their shards"},
           left_out);
-  v.field({"failed", Unit::count, "files that failed and were left out, with --keep-going"}, failed);
+  v.field({"failed", Unit::count, "files that failed; the others are staged, without a marker"}, failed);
   v.field({"failed_files", "the first 1000 of them"}, failed_files);
   v.field(
       {"manifest_xxh3_128",
        "XXH3-128 of the manifest, as in the marker; without a manifest, that of the list of names, sizes and versions"},
       manifest_xxh3_128);
-  v.field({"lease_id", "id of the lease that protects the copy, for cache renew and release; null without one"},
+  v.field({"lease_id", "id of the lease that protects the copy, for cache release and hold; null without one"},
           lease_id);
   v.field({"lease_expires_at", "expiry of this lease, RFC 3339"}, lease_expires_at);
   v.field(kDryRunResult, dry_run);

@@ -19,10 +19,6 @@
 
 namespace shardkit::dataset {
 
-/// What vouches for files that no manifest lists.
-enum class StageVerify { store, etag };
-constexpr auto enum_names(StageVerify) { return std::to_array<std::string_view>({"store", "etag"}); }
-
 struct StageOptions {
   std::vector<std::string> sources;
   std::string target;
@@ -35,11 +31,8 @@ struct StageOptions {
   std::optional<RankSplit> split;
   CacheShareOptions share;
   std::optional<std::uint64_t> concurrency;
-  std::optional<std::uint64_t> memory;
   std::optional<std::uint64_t> bandwidth;
   double jitter = 0;
-  StageVerify validate = StageVerify::store;
-  bool keep_going = false;
   bool dry_run = false;
   catalog::StoreAccess access;
 
@@ -49,7 +42,7 @@ struct StageOptions {
 /// Throws Error{usage} for options that no stage can follow.
 void check(const StageOptions& options);
 
-/// A file that --keep-going left out.
+/// A file that failed; the others were staged without it.
 struct FailedFile {
   std::string path;  ///< relative to the source
   std::string code;  ///< of its error
@@ -98,8 +91,8 @@ struct StageResult {
 /// Throws Error{not_found} for a missing source, manifest or file; Error{corrupt} for source bytes that differ from the
 /// manifest, also when read again; Error{no_space} if the limit or the disk is too small, before anything is copied;
 /// Error{conflict} for a target with other content; Error{unsupported} for a target on a network file system; Error{io}
-/// for a source that changes meanwhile, Error{network, denied} of object stores. With `keep_going`, a failure of single
-/// files is in the result instead.
+/// for a source that changes meanwhile, Error{network, denied} of object stores. A failure of single files is in the
+/// result instead.
 StageResult stage(const StageOptions& options, Context& context);
 
 /// The same with given interfaces, for tests; `options.sources`, `manifest` and `access` are ignored.

@@ -141,7 +141,7 @@ class UploadJob {
       if (!manifest) continue;
       manifests_.push_back({*std::move(manifest), set.hash, {}});
     }
-    for (File& file : set_.files(source_, false, context_.stop_token())) {
+    for (File& file : set_.files(source_, context_.stop_token())) {
       file.object = staging::find_at_source(source_, file);
       (file.indexed || indexes.contains(file.object.name) ? indexes_ : files_).push_back(std::move(file));
     }

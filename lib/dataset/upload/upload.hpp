@@ -24,7 +24,6 @@ struct UploadOptions {
   std::string encryption;
   std::string encryption_key;
   std::string acl;
-  std::string tags;
   bool clean = false;
   double older_than_seconds = 24 * 3600;
   catalog::StoreAccess access;

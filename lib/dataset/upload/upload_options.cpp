@@ -37,7 +37,6 @@ net::HttpHeaders headers_of(const UploadOptions& options) {
   add("x-amz-server-side-encryption", options.encryption);
   add("x-amz-server-side-encryption-aws-kms-key-id", options.encryption_key);
   add("x-amz-acl", options.acl);
-  add("x-amz-tagging", options.tags);
   return headers;
 }
 
@@ -64,7 +63,6 @@ void UploadOptions::describe(FieldList& v) {
   v.field({"sse", "encryption by the store: AES256 or aws:kms; default: the bucket's", "KIND"}, encryption);
   v.field({"sse-kms-key-id", "key of the store's key service, for --sse aws:kms", "KEY"}, encryption_key);
   v.field({"acl", "canned access control list, such as bucket-owner-full-control", "ACL"}, acl);
-  v.field({"tags", "tags in the form of a query: name=value&name=value", "TAGS"}, tags);
   access.describe(v);
 }
 

@@ -8,11 +8,10 @@ using namespace shardkit::bench;
 
 namespace {
 
-CheckpointOptions wish(std::optional<std::string> preset, double scale, std::optional<std::uint64_t> bytes,
+CheckpointOptions wish(std::optional<std::string> preset, std::optional<std::uint64_t> bytes,
                        std::optional<std::uint64_t> writers) {
   CheckpointOptions options;
   options.preset = std::move(preset);
-  options.scale = scale;
   options.bytes = bytes;
   options.threads = writers;
   return options;
@@ -37,7 +36,7 @@ TEST_CASE("a checkpoint without a model is 1 GiB by one writer") {
 }
 
 TEST_CASE("writers share the bytes in whole blocks of 4096") {
-  const CheckpointPlan plan = plan_checkpoint(wish({}, 1, 30'000, 3));
+  const CheckpointPlan plan = plan_checkpoint(wish({}, 30'000, 3));
   CHECK(plan.rank_bytes == 12'288);  // 10,000 rounded up
   CHECK(plan.bytes() == 36'864);
 }
@@ -46,19 +45,17 @@ TEST_CASE("of a model each of a node's 8 ranks writes its share: 105 GiB / 8 ran
   constexpr double kGiB = 1ULL << 30U;
   for (const auto& [model, gib] :
        {std::pair{"llama3-8b", 13.125}, {"llama3-70b", 14.25}, {"llama3-405b", 10.58}, {"llama3-1t", 18}}) {
-    const CheckpointPlan plan = plan_checkpoint(wish(model, 1, {}, {}));
+    const CheckpointPlan plan = plan_checkpoint(wish(model, {}, {}));
     CHECK(plan.writers == 8);
     CHECK(static_cast<double>(plan.rank_bytes) / kGiB == doctest::Approx(gib).epsilon(1e-4));
   }
-  CHECK(plan_checkpoint(wish("llama3-8b", 0.01, {}, {})).rank_bytes == 140'931'072);  // 140,928,614.4 rounded up
-  CHECK(plan_checkpoint(wish("llama3-70b", 1, {}, 2)).writers == 2);
+  CHECK(plan_checkpoint(wish("llama3-8b", 1ULL << 30U, {})).bytes() == 1ULL << 30U);  // by its 8 ranks
+  CHECK(plan_checkpoint(wish("llama3-70b", {}, 2)).writers == 2);
 }
 
 TEST_CASE("wishes that contradict themselves say which option to change") {
-  CHECK(refusal(wish("llama4", 1, {}, {})).find("llama3-8b, llama3-70b, llama3-405b, llama3-1t") != std::string::npos);
-  CHECK(refusal(wish("llama3-8b", 1, 4096, {})).find("--scale") != std::string::npos);
-  CHECK(refusal(wish("llama3-8b", 1, {}, 9)).find("8 ranks") != std::string::npos);
-  CHECK(refusal(wish({}, 0.5, {}, {})).find("--preset or --job") != std::string::npos);
-  CHECK(refusal(wish({}, 1, 4096, 2)).find("--bytes") != std::string::npos);
-  CHECK(refusal(wish({}, 1, ~0ULL, 1)).find("--bytes") != std::string::npos);
+  CHECK(refusal(wish("llama4", {}, {})).find("llama3-8b, llama3-70b, llama3-405b, llama3-1t") != std::string::npos);
+  CHECK(refusal(wish("llama3-8b", {}, 9)).find("8 ranks") != std::string::npos);
+  CHECK(refusal(wish("llama3-8b", 4096, {})).find("--bytes") != std::string::npos);
+  CHECK(refusal(wish({}, ~0ULL, 1)).find("--bytes") != std::string::npos);
 }

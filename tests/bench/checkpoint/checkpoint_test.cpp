@@ -28,7 +28,6 @@ CheckpointOptions options_for(const TempDir& dir) {
   options.directory = dir.path();
   options.bytes = kBytes;
   options.threads = 3;
-  options.block = 64U << 10U;
   return options;
 }
 
@@ -192,49 +191,6 @@ TEST_CASE("a budget in which nothing is written measures nothing") {
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
-TEST_CASE("the fio line asks for nothing that fio takes otherwise") {
-  CheckpointOptions options;
-  options.directory = "/disk";
-  options.job = "seq-write";
-  const auto says = [&](std::string_view text) {
-    return fio_command(with_job(options))->find(text) != std::string::npos;
-  };
-  CHECK(says(" --bs=1M --numjobs=4 --size=10737418240 --runtime=60 "));
-  options.budget = 0.001;
-  CHECK(says(" --runtime=1ms "));  // 0 would be no limit
-  options.budget = 1e-6;
-  CHECK(says(" --runtime=1ms "));
-  options.budget = 2.5;
-  CHECK(says(" --runtime=2500ms "));
-  options.scale = 1e-12;
-  CHECK(says(" --bs=4096 --numjobs=4 --size=4096 "));  // no block is larger than its file
-}
-
-TEST_CASE("a job's files are made smaller by --scale, and the fio line beside it names their size") {
-  const TempDir dir;
-  CheckpointOptions options;
-  options.directory = dir.path();
-  options.job = "seq-write";
-  options.scale = 1e-5;  // 107,374.2 bytes: 27 blocks
-  options.repeat = 1;
-  const auto result = [&]() -> std::optional<CheckpointResult> {
-    try {
-      return run(options);
-    } catch (const Error& error) {
-      CHECK(error.code() == ErrorCode::unsupported);
-      MESSAGE("SKIPPED: ", error.what());  // no O_DIRECT here
-      return std::nullopt;
-    }
-  }();
-  if (!result) return;
-  CHECK(result->writers == 4);
-  CHECK(result->bytes == 4 * 27 * 4096);
-  CHECK(result->rows[0].bytes == result->bytes);
-  CHECK(result->fio->find("--numjobs=4 --size=110592 --runtime=60") != std::string::npos);
-  options.scale = 2;
-  CHECK(failure(options).code() == ErrorCode::usage);
-}
-
 TEST_CASE("what cannot be measured is refused before anything is written") {
   const TempDir dir;
   CheckpointOptions options = options_for(dir);
@@ -258,8 +214,6 @@ TEST_CASE("what cannot be measured is refused before anything is written") {
     options.budget = 1;  // the room is not looked at then
     expected = ErrorCode::no_space;
   }
-  SUBCASE("blocks that direct I/O does not take") { options.block = 1000; }
-  SUBCASE("blocks of an exbibyte") { options.block = 1ULL << 60U; }
   SUBCASE("no repetition") { options.repeat = 0; }
   SUBCASE("no time") { options.budget = 0; }
   SUBCASE("a step without an interval") { options.step_time = 1; }
@@ -268,8 +222,6 @@ TEST_CASE("what cannot be measured is refused before anything is written") {
     options.checkpoint_every = 5;
     options.step_time = 0;
   }
-  SUBCASE("a job that there is not") { options.job = "seq-read"; }
-  SUBCASE("a job with sizes of one's own") { options.job = "seq-write"; }
   SUBCASE("a drain to nowhere") {
     options.drain_to = dir.path("absent");
     expected = ErrorCode::not_found;

@@ -46,6 +46,9 @@ TEST_CASE("a requirement on a state of the cache is not met by another state") {
   const std::string cold = R"({"metric":"read.bytes_per_second","min":1,"cache":"cold"})";
   CHECK(verdict_of(cold) == GateVerdict::met);
   CHECK(verdict_of(cold, {.cache = "warm"}) == GateVerdict::absent);
+  const std::string several = R"({"metric":"read.bytes_per_second","min":1,"cache":["client-cold","direct"]})";
+  CHECK(verdict_of(several, {.cache = "direct"}) == GateVerdict::met);
+  CHECK(verdict_of(several, {.cache = "cold"}) == GateVerdict::absent);
 }
 
 TEST_CASE("a known metric that was not measured is a finding, as a miss is") {

@@ -62,19 +62,6 @@ TEST_CASE("megapixels are those of the whole images, also where a crop is decode
   }
 }
 
-TEST_CASE("images shrunk while decoding count with their own megapixels") {
-  const TempDir dir;
-  write_file(dir.path("a/x.jpg"), small_jpeg(0));  // 64 x 48
-  DecodeBenchOptions options = decode_options(dir.path());
-  for (const unsigned scale : {1U, 2U, 4U, 8U}) {
-    options.scale = scale;
-    const DecodeResult result = decode_quietly(options);
-    CHECK(result.scale == scale);
-    CHECK(result.failures.total == 0);
-    CHECK(result.megapixels_per_second * result.decode_seconds == doctest::Approx(64 * 48 * 1e-6));
-  }
-}
-
 TEST_CASE("images are taken evenly, and no more than asked for") {
   const ShardFolder folder;
   folder.write("a.tar", image_shard(20, "a"));
@@ -248,11 +235,6 @@ TEST_CASE("absurd options of decode are usage errors") {
   CHECK(broken([](DecodeBenchOptions& o) { o.samples = 0; }) == ErrorCode::usage);
   CHECK(broken([](DecodeBenchOptions& o) { o.crop = 0; }) == ErrorCode::usage);
   CHECK(broken([](DecodeBenchOptions& o) { o.crop = 1ULL << 40U; }) == ErrorCode::usage);
-  CHECK(broken([](DecodeBenchOptions& o) { o.scale = 3; }) == ErrorCode::usage);
-  CHECK(broken([](DecodeBenchOptions& o) {
-          o.scale = 2;
-          o.crop = 224;
-        }) == ErrorCode::usage);
   CHECK(broken([](DecodeBenchOptions& o) { o.min_seconds = 1e18; }) == ErrorCode::usage);
 }
 

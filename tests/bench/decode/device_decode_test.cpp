@@ -264,7 +264,6 @@ TEST_CASE("options that do not go together are usage errors with a remedy") {
   };
   using Options = DecodeBenchOptions;
   CHECK(refused([](Options& o) { o.crop = 224; }) == "--crop");
-  CHECK(refused([](Options& o) { o.scale = 2; }) == "--scale");
   CHECK(refused([](Options& o) { o.augment = Augmentation::imagenet; }) == "--augment");
   CHECK(refused([](Options& o) { o.scaling = true; }) == "--scaling");
   const auto on_cpu = [&](auto change) {

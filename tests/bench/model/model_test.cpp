@@ -55,14 +55,13 @@ constexpr std::string_view kRead = R"({"schema":"shardkit/read","result":{"bytes
 TEST_CASE("the worked example of docs/explain/model.md: what 8 GPUs require") {
   Context context;
   ModelOptions options = worked_example();
-  options.decode_per_core = 512;
+  options.crop = 224;
   options.dataset_bytes = 133'120'000'000;
   const ModelResult result = model(options, context);
   REQUIRE(result.required);
   CHECK(result.required->samples_per_second == Approx(10240));
   CHECK(result.required->bytes_per_second == Approx(1.3312e9));
   CHECK(result.required->files_per_second == Approx(10240));
-  CHECK(result.required->decode_cores.value() == Approx(20));
   CHECK(result.required->h2d_bytes_per_second == Approx(10240.0 * 602112));
   CHECK(result.required->prefetch_memory == Approx(8.0 * 8 * 2 * 256 * 602112));
   CHECK(result.required->dev_shm == result.required->prefetch_memory);
@@ -92,11 +91,9 @@ TEST_CASE("with enough of everything the GPUs limit") {
   ModelOptions options = worked_example();
   options.read_rate = 2e9;
   options.decode_rate = 20'000;
-  options.egress_cost = 0.1;
   const ModelResult result = model(options, context);
   CHECK(result.limiting_stage == "compute");
   CHECK(result.predicted_au_ratio == 1.0);
-  CHECK(result.egress_cost_per_hour.value() == Approx(1.3312 * 3600 * 0.1));
   CHECK_FALSE(result.has_findings());
 }
 
@@ -207,7 +204,7 @@ TEST_CASE("measured results are a supply") {
   CHECK(model(options, context).headroom_ratio.value() == Approx(0.5));
 }
 
-TEST_CASE("a run is taken at its ladder: cores that read decode the less") {
+TEST_CASE("a run is taken at its table of stages: cores that read decode the less") {
   const TempDir dir;
   Context context;
   ModelOptions options = worked_example();
@@ -215,7 +212,7 @@ TEST_CASE("a run is taken at its ladder: cores that read decode the less") {
   write_file(*options.from, R"({"schema":"shardkit/run","result":{
       "read":{"bytes_per_second":2e9,"cache":{"state":"cold"}},
       "decode":{"samples_per_second":11000,"samples_per_second_per_core":640},
-      "ladder":[{"stage":"read","measured_per_second":15000},{"stage":"decode","measured_per_second":5120}]}})");
+      "stages":[{"stage":"read","measured_per_second":15000},{"stage":"decode","measured_per_second":5120}]}})");
   const ModelResult result = model(options, context);
   CHECK(result.limiting_stage == "decode");
   CHECK(result.headroom_ratio.value() == Approx(0.5));
@@ -231,7 +228,7 @@ TEST_CASE("where a run measured its pipeline, that stands for the slower stage, 
   const auto write_run = [&](double read, double decode, double pipeline) {
     write_file(*options.from, fmt::format(R"({{"schema":"shardkit/run","result":{{
       "read":{{"bytes_per_second":{},"samples_per_second":{}}},"decode":{{"samples_per_second":1,"mix":{{"mean_bytes":130000}}}},
-      "ladder":[{{"stage":"read","measured_per_second":{}}},{{"stage":"decode","measured_per_second":{}}},
+      "stages":[{{"stage":"read","measured_per_second":{}}},{{"stage":"decode","measured_per_second":{}}},
                 {{"stage":"pipeline","measured_per_second":{}}}]}}}})",
                                           read * 130'000, read, read, decode, pipeline));
     return model(options, context);
@@ -397,9 +394,7 @@ TEST_CASE("an option that would change nothing is refused") {
   CHECK(refused(supply, [](ModelOptions& o) { o.min_au = 0.9; }));
   CHECK(refused(supply, [](ModelOptions& o) { o.sample_bytes = 130'000; }));
   CHECK(refused(supply, [](ModelOptions& o) { o.dataset_bytes = 1; }));
-  CHECK(refused(supply, [](ModelOptions& o) { o.decode_per_core = 500; }));
   CHECK(refused(supply, [](ModelOptions& o) { o.gpu_hour_cost = 3; }));
-  CHECK(refused(supply, [](ModelOptions& o) { o.egress_cost = 0.1; }));
   CHECK(refused(worked_example(), [](ModelOptions& o) { o.gpu_hour_cost = 3; }));  // without a supply nothing idles
   CHECK(refused(worked_example(), [](ModelOptions& o) { o.checkpoint_rate = 1e9; }));
   CHECK(refused(worked_example(), [](ModelOptions& o) { o.checkpoint_every = 100; }));
@@ -439,7 +434,6 @@ TEST_CASE("jobs that make no sense are usage errors") {
   CHECK(broken([](ModelOptions& o) { o.workers = 0; }) == ErrorCode::usage);
   CHECK(broken([](ModelOptions& o) { o.checkpoint_bytes = 1; }) == ErrorCode::usage);
   CHECK(broken([](ModelOptions& o) { o.checkpoint_copy_time = -1; }) == ErrorCode::usage);
-  CHECK(broken([](ModelOptions& o) { o.egress_cost = -1; }) == ErrorCode::usage);
   CHECK(broken([](ModelOptions& o) {
           o.read_rate = 1e9;
           o.gpu_hour_cost = -3;
@@ -634,23 +628,6 @@ TEST_CASE("checkpoints and starts of epochs leave GPUs idle, which costs: 14.9 %
   result = model(options, context);
   CHECK(result.idle_cost_per_hour.value() == Approx(10.0 / 2010 * 512 * 3));
   CHECK(result.required->checkpoint->blocked_seconds == 10);
-}
-
-TEST_CASE(
-    "what is streamed costs as much as the GPUs can use: 10,240 images of 130 kB a second at 0.09 are 431 an hour") {
-  Context context;
-  ModelOptions options = worked_example();
-  options.egress_cost = 0.09;
-  const double whole = 10'240 * 130'000.0 * 3600 / 1e9 * 0.09;
-  CHECK(model(options, context).egress_cost_per_hour.value() == Approx(whole));
-  options.read_rate = 2e9;
-  for (const double fed : {2.0, 1.0, 0.5, 0.25}) {
-    options.decode_rate = 10'240 * fed;
-    CHECK(model(options, context).egress_cost_per_hour.value() == Approx(whole * std::min(fed, 1.0)));
-  }
-  options.gpus = 64;
-  options.nodes = 8;
-  CHECK(model(options, context).egress_cost_per_hour.value() == Approx(8 * whole * 0.25));
 }
 
 TEST_CASE("a job of several nodes needs of each its share, and costs what all of them cost") {

@@ -51,7 +51,7 @@ Outcome run(const LoaderSettings& settings, const std::vector<std::string>& imag
   MixedSource source(images, samples);
   Context context;
   Loader loader(settings, source, sink, nullptr, context);
-  StepLoop loop({}, sink, nullptr, nullptr);
+  StepLoop loop({}, sink, nullptr);
   for (std::uint64_t epoch = 0; epoch < 2; ++epoch) loop.run_epoch(loader, epoch);
   return {batches, loader.tally()};
 }

@@ -31,7 +31,7 @@ void run(const LoaderSettings& settings, BatchSink& sink, const StepSettings& st
   FakeSource source(small_jpeg(), 22);
   Context context;
   Loader loader(settings, source, sink, nullptr, context);
-  StepLoop loop(step, sink, nullptr, nullptr);
+  StepLoop loop(step, sink, nullptr);
   for (std::uint64_t epoch = 0; epoch < 2; ++epoch) loop.run_epoch(loader, epoch);
 }
 

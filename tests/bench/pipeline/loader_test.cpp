@@ -36,7 +36,7 @@ StepLog run(const LoaderSettings& settings, ImageSource& source, BatchSink& sink
             std::uint64_t epochs = 1) {
   Context context;
   Loader loader(settings, source, sink, nullptr, context);
-  StepLoop loop({}, sink, nullptr, nullptr);
+  StepLoop loop({}, sink, nullptr);
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) loop.run_epoch(loader, epoch);
   tally = loader.tally();
   return loop.log();
@@ -101,7 +101,7 @@ TEST_CASE("steps whose batches come after the time is over are taken but not cou
   FakeSink sink;
   Context context;
   Loader loader(small_settings(), source, sink, nullptr, context);
-  StepLoop loop({}, sink, nullptr, nullptr);
+  StepLoop loop({}, sink, nullptr);
   loop.count_until(std::chrono::steady_clock::now());
   loop.run_epoch(loader, 0);
   CHECK(sink.released.size() == 10);
@@ -205,7 +205,7 @@ TEST_CASE("each thread has a track, also over several epochs") {
   TraceLog trace(7, std::chrono::steady_clock::now());
   Context context;
   Loader loader(small_settings(), source, sink, &trace, context);
-  StepLoop loop({}, sink, nullptr, &trace);
+  StepLoop loop({}, sink, &trace);
   loop.run_epoch(loader, 0);
   const std::uint64_t once = trace.events();
   CHECK(once > 0);

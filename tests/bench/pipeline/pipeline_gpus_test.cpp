@@ -77,8 +77,7 @@ TEST_CASE("batches go to the GPU where there is one, and stay on the host where 
 }
 
 TEST_CASE("what needs a GPU is refused where there is none") {
-  for (const PipelineOptions& options : {with([](auto& o) { o.normalize = NormalizeKind::gpu; }),
-                                         with([](auto& o) { o.device = "0"; }), with([](auto& o) {
+  for (const PipelineOptions& options : {with([](auto& o) { o.device = "0"; }), with([](auto& o) {
                                            o.step = StepKind::spin;
                                            o.step_time = 1;
                                          })}) {
@@ -92,8 +91,8 @@ TEST_CASE("options about GPUs that contradict each other or are absurd are usage
   CHECK(refusal(small_options()).empty());
   CHECK(refusal(with([](auto& o) {
           o.device = "none";
-          o.normalize = NormalizeKind::gpu;
-        })).starts_with("--normalize gpu needs a GPU, which --device none"));
+          o.backend = DecodeKind::nvjpeg;
+        })).starts_with("--backend nvjpeg needs a GPU, which --device none"));
   CHECK(refusal(with([](auto& o) { o.step = StepKind::spin; })).starts_with("--step spin needs --step-time"));
   for (const char* list : {"x", ",", "0,0", "-1", "0 1"}) {
     CHECK(refusal(with([&](auto& o) { o.device = list; })).starts_with("--device: expected different GPU numbers"));
@@ -153,7 +152,7 @@ TEST_CASE("nvJPEG decodes on GPUs of one model, as workers do not choose theirs"
 TEST_CASE("normalizing on the GPU takes a quarter of the bytes of f32 over the bus, and of the memory for batches") {
   FakeDevice device;
   const PipelineResult on_cpu = measure(small_options(), {&device});
-  const PipelineResult on_gpu = measure(with([](auto& o) { o.normalize = NormalizeKind::gpu; }), {&device});
+  const PipelineResult on_gpu = measure(with([](auto& o) { o.normalize_on_gpu = true; }), {&device});
   CHECK(on_gpu.normalize == NormalizeKind::gpu);
   CHECK(on_gpu.batch_memory == on_cpu.batch_memory / 4);
   CHECK(on_gpu.copies->bytes - 5 * 256 == on_cpu.copies->bytes / 4);  // flips come with each

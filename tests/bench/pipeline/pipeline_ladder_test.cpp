@@ -116,7 +116,6 @@ TEST_CASE("without a GPU there is no ladder") {
 
 TEST_CASE("options that the ladder sets itself, or that are of one run, are usage errors") {
   CHECK(refusal([](auto&) {}).empty());
-  CHECK(refusal([](auto& o) { o.normalize = NormalizeKind::gpu; }).starts_with("--normalize: --ladder"));
   CHECK(refusal([](auto& o) { o.backend = DecodeKind::nvjpeg; }).starts_with("--backend: --ladder sets it"));
   CHECK(refusal([](auto& o) { o.prefetch = "1"; }).starts_with("--prefetch: with --ladder"));
   CHECK(refusal([](auto& o) { o.prefetch = "2,4"; }).starts_with("--prefetch: with --ladder"));
@@ -124,8 +123,4 @@ TEST_CASE("options that the ladder sets itself, or that are of one run, are usag
   CHECK(refusal([](auto& o) {
           o.device = "none";
         }).starts_with("--ladder needs a GPU, which --device none does not use"));
-  CHECK(refusal([](auto& o) {
-          o.checkpoint_every = 1;
-          o.checkpoint_bytes = 1;
-        }).starts_with("--checkpoint-every"));
 }

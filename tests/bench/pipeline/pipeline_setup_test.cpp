@@ -64,7 +64,6 @@ TEST_CASE("absurd options of the pipeline are usage errors that name the option"
   CHECK(refusal([](Options&) {}).empty());
   CHECK(refusal([](Options& o) { o.workers = 0; }).starts_with("--workers"));
   CHECK(refusal([](Options& o) { o.workers = kHuge; }).starts_with("--workers"));
-  CHECK(refusal([](Options& o) { o.readers = 0; }).starts_with("--readers"));
   CHECK(refusal([](Options& o) { o.gpus = 0; }).starts_with("--gpus"));
   CHECK(refusal([](Options& o) { o.batch = 0; }).starts_with("--batch"));
   CHECK(refusal([](Options& o) { o.batch = kHuge; }).starts_with("--batch"));
@@ -72,11 +71,8 @@ TEST_CASE("absurd options of the pipeline are usage errors that name the option"
   CHECK(refusal([](Options& o) { o.crop = 0; }).starts_with("--crop"));
   CHECK(refusal([](Options& o) { o.crop = 1ULL << 40U; }).starts_with("--crop"));
   CHECK(refusal([](Options& o) { o.samples = 0; }).starts_with("--samples"));
-  CHECK(refusal([](Options& o) { o.shuffle_buffer = kHuge; }).starts_with("--shuffle-buffer"));
   CHECK(refusal([](Options& o) { o.step_time = 1e9; }).starts_with("--step-time"));
   CHECK(refusal([](Options& o) { o.budget = 0; }).starts_with("--budget"));
-  CHECK(refusal([](Options& o) { o.checkpoint_every = 5; }).starts_with("--checkpoint-every"));
-  CHECK(refusal([](Options& o) { o.checkpoint_bytes = 5; }).starts_with("--checkpoint-every"));
 }
 
 TEST_CASE("batches that do not fit into memory are refused before any is made") {

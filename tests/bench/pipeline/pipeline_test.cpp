@@ -44,7 +44,7 @@ PipelineRun run_over(FakeSource& source, double step_seconds, unsigned workers =
   loader.crop = 16;
   loader.workers = workers;
   Context context;
-  return run_pipeline({source, *sink, {}}, loader, {step_seconds, 0}, nullptr, nullptr, context);
+  return run_pipeline({source, *sink, {}}, loader, {step_seconds}, nullptr, context);
 }
 
 std::string limiting_stage(const PipelineRun& done) {
@@ -82,7 +82,7 @@ TEST_CASE("each stage's shares sum up to one") {
     CHECK(row.busy_ratio >= 0);
     CHECK(row.blocked_ratio >= 0);
   }
-  CHECK(names == std::vector<std::string>{"read", "decode", "augment", "transfer", "compute", "checkpoint"});
+  CHECK(names == std::vector<std::string>{"read", "decode", "augment", "transfer", "compute"});
   CHECK(result.au_ratio.has_value());
   CHECK(*result.required_samples_per_second == doctest::Approx(4000));
 }
@@ -109,8 +109,7 @@ TEST_CASE("each stage has the time of its threads: what it works, what it waits 
   spend(run.tally.transfer, starved, 4, 0.125);
   spend(run.tally.transfer, blocked, 1, 0.125);
   spend(run.step_times, compute, 6, 2);
-  spend(run.step_times, checkpoint, 1, 0.5);
-  spend(run.step_times, starved, 3, 0.25);
+  spend(run.step_times, starved, 4, 0.25);
 
   const auto row = [](const char* name, std::uint64_t threads, double busy, double starving, double held, double cpu) {
     return fmt::format("{} {} {:.4f} {:.4f} {:.4f} {:.4f}", name, threads, busy, starving, held, cpu);
@@ -125,8 +124,7 @@ TEST_CASE("each stage has the time of its threads: what it works, what it waits 
                     row("decode", 4, 0.5, 0.25, 0.25, 1.05),  // blocked: augmenting too, which the thread does next
                     row("augment", 4, 0.2, 0.75, 0.05, 0.3),  // starved: while it decodes
                     row("transfer", 1, 0.25, 0.625, 0.125, 0.125),  // decoding on a GPU is the row "decode"
-                    row("compute", 1, 0.6, 0.3, 0.1, 0.225),
-                    row("checkpoint", 1, 0.1, 0.9, 0, 0.05),
+                    row("compute", 1, 0.6, 0.4, 0, 0.225),
                 });
   double sum = 0;
   for (const StageRow& stage : stage_rows(run)) sum += stage.cpu_seconds_per_sample;
@@ -164,7 +162,7 @@ TEST_CASE("threads that are done before the epoch ends are not those that limit"
   loader.prefetch = 6;
   const auto sink = host_sink();
   Context context;
-  const PipelineRun done = run_pipeline({all_ahead, *sink, {}}, loader, {0.1, 0}, nullptr, nullptr, context);
+  const PipelineRun done = run_pipeline({all_ahead, *sink, {}}, loader, {0.1}, nullptr, context);
   CHECK(limiting_stage(done) == "compute");
   CHECK(stage_rows(done).front().starved_ratio > 0.5);
 }
@@ -179,20 +177,14 @@ TEST_CASE("a budget that ends before the first image is said to be too short") {
   CHECK(failure.says("--budget: no image was read from"));
 }
 
-TEST_CASE("a trace or a checkpoint that cannot be written is said before anything is measured") {
+TEST_CASE("a trace that cannot be written is said before anything is measured") {
   const TempDir dir;
   write_file(dir.path("c/a.jpg"), "no JPEG, which measuring would find");
-  PipelineOptions trace = options_for(dir.path("c"));
-  trace.trace = dir.path("none/trace.json");
-  PipelineOptions checkpoint = options_for(dir.path("c"));
-  checkpoint.checkpoint_every = 1;
-  checkpoint.checkpoint_bytes = 4096;
-  checkpoint.checkpoint_dir = dir.path("none");
-  for (const PipelineOptions& options : {trace, checkpoint}) {
-    const auto failure = failure_of([&] { run(options); });
-    CHECK(failure == ErrorCode::not_found);
-    CHECK(failure.says("/none/"));
-  }
+  PipelineOptions options = options_for(dir.path("c"));
+  options.trace = dir.path("none/trace.json");
+  const auto failure = failure_of([&] { run(options); });
+  CHECK(failure == ErrorCode::not_found);
+  CHECK(failure.says("/none/"));
 }
 
 TEST_CASE("epochs are distinguished, and all but the first have a boundary") {
@@ -232,45 +224,7 @@ TEST_CASE("no more samples an epoch than asked for") {
   folder.write("a.tar", image_shard(30, "a"));
   PipelineOptions options = options_for(folder.path());
   options.samples = 6;
-  options.shuffle_buffer = 5;
   CHECK(run(options).samples == 6);
-}
-
-TEST_CASE("checkpoints are written between steps, and the same is run without them") {
-  const ShardFolder folder;
-  folder.write("data/a.tar", image_shard(24, "a"));
-  folder.write("out/keep", "");
-  PipelineOptions options = options_for(folder.path("data"));
-  options.checkpoint_every = 2;
-  options.checkpoint_bytes = 100'000;
-  options.checkpoint_dir = folder.path("out");
-  const PipelineResult result = run(options);
-  REQUIRE(result.checkpoint.has_value());
-  CHECK(result.checkpoint->written == 3);
-  CHECK(result.checkpoint->bytes == 100'000);
-  CHECK(result.checkpoint->samples_per_second_with == result.samples_per_second);
-  CHECK(result.checkpoint->samples_per_second_without > 0);
-  CHECK_FALSE(result.checkpoint->lost_ratio);  // 3 checkpoints tell nothing
-  CHECK(tree_content(folder.path("out")).size() == 1);
-}
-
-TEST_CASE("a checkpoint follows each n-th step, and no other") {
-  for (std::uint64_t every = 1; every <= 7; ++every) {
-    CAPTURE(every);
-    const TempDir dir;
-    const auto files = io::posix_file_system();
-    CheckpointWriter writer(*files, dir.path(), 100);
-    FakeSource source(small_jpeg(), 24);
-    const auto sink = host_sink();
-    LoaderSettings loader;
-    loader.batch = 4;
-    loader.crop = 16;
-    loader.workers = 1;
-    Context context;
-    const PipelineRun done = run_pipeline({source, *sink, {}}, loader, {0, every}, &writer, nullptr, context);
-    CHECK(done.log.steps() == 6);
-    CHECK(writer.count() == 6 / every);
-  }
 }
 
 TEST_CASE("images that cannot be decoded are counted by kind and left out") {

@@ -51,7 +51,7 @@ TEST_CASE("all waits are reported, also those for the first batch of an epoch") 
   shares.compute = 0.62;
   shares.step_waits = 0.38;
   CHECK(judge_pipeline(shares, 2).reason ==
-        "steps compute 62 % of the time, write checkpoints 0 % and wait 38 %, mostly for the first batch of an epoch");
+        "steps compute 62 % of the time and wait 38 %, mostly for the first batch of an epoch");
 }
 
 TEST_CASE("readers that wait for cores like the workers do not stand for slow storage") {
@@ -93,19 +93,6 @@ TEST_CASE("whoever sets the pace comes with what would help") {
   shares.read = 0.1;
   shares.decode = 0.97;
   CHECK(judge_pipeline(shares, 2).advice.front().find("use more cores") == 0);
-  shares.decode = 0;
-  shares.checkpoint = 0.78;
-  CHECK(judge_pipeline(shares, 2).advice.front().find("use a faster disk for checkpoints") == 0);
-}
-
-TEST_CASE("checkpoints are the stage when they keep steps from computing") {
-  PipelineShares shares = fed();
-  shares.compute = 0.6;
-  shares.checkpoint = 0.39;
-  CHECK(stage_of(shares) == "checkpoint");
-  shares.compute = 0.96;
-  shares.checkpoint = 0.03;
-  CHECK(stage_of(shares) == "compute");
 }
 
 TEST_CASE("a tiny prefetch is an advice and never a stage") {
@@ -157,5 +144,5 @@ TEST_CASE("where a GPU decodes, the thread that hands over is decode or transfer
   CHECK_FALSE(advises(shares, 2, "of a core each"));  // that is about workers
   std::swap(shares.device_decode, shares.transfer);
   CHECK(stage_of(shares) == "transfer");
-  CHECK(advises(shares, 2, "--normalize gpu"));
+  CHECK(advises(shares, 2, "a smaller --dtype"));
 }

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <set>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -14,12 +12,12 @@ using namespace shardkit::test;
 namespace {
 
 /// What comes out when one reader puts "0", "1", ... and ends.
-std::vector<std::string> passed(const FlowLimits& limits, int samples, std::uint64_t seed = 1) {
-  SampleFlow flow(limits, 1, seed);
+std::vector<std::string> passed(const FlowLimits& limits, int samples) {
+  SampleFlow flow(limits, 1);
   for (int i = 0; i < samples; ++i) {
     if (!flow.put(buffer_of(std::to_string(i)), {})) break;
   }
-  flow.reader_ended({});
+  flow.reader_ended();
   std::vector<std::string> out;
   while (auto image = flow.take({})) out.push_back(text_of(*image));
   return out;
@@ -33,41 +31,7 @@ std::vector<std::string> numbers(int count) {
 
 }  // namespace
 
-TEST_CASE("without a shuffle buffer samples keep their order") { CHECK(passed({}, 20) == numbers(20)); }
-
-TEST_CASE("a shuffle buffer passes on each sample once, in an order of the seed") {
-  const FlowLimits limits{.shuffle_samples = 16};
-  const auto once = passed(limits, 100);
-  CHECK(once != numbers(100));
-  auto sorted = once;
-  auto expected = numbers(100);
-  std::ranges::sort(sorted);
-  std::ranges::sort(expected);
-  CHECK(sorted == expected);
-  CHECK(passed(limits, 100) == once);
-  CHECK(passed(limits, 100, 2) != once);
-}
-
-TEST_CASE("a shuffle buffer larger than the data mixes all of it, and none is lost") {
-  CHECK(std::ranges::is_permutation(passed({.shuffle_samples = 1000}, 30), numbers(30)));
-}
-
-TEST_CASE("no sample leaves a shuffle buffer before it is full") {
-  SampleFlow flow({.shuffle_samples = 3}, 1, 1);
-  std::stop_source stop;
-  for (int i = 0; i < 3; ++i) CHECK(flow.put(buffer_of("x"), {}));
-  stop.request_stop();
-  CHECK_FALSE(flow.take(stop.get_token()));
-  CHECK(flow.put(buffer_of("y"), {}));
-  CHECK(flow.take({}));
-}
-
-TEST_CASE("a shuffle buffer is bounded by bytes too") {
-  SampleFlow flow({.shuffle_samples = 1000, .shuffle_bytes = 10}, 1, 1);
-  CHECK(flow.put(buffer_of("12345678"), {}));
-  CHECK(flow.put(buffer_of("12345678"), {}));
-  CHECK(flow.take({}));  // one had to leave
-}
+TEST_CASE("samples keep their order") { CHECK(passed({}, 20) == numbers(20)); }
 
 TEST_CASE("buffers go round, but large ones and more than 64 MiB of them do not stay") {
   SampleBuffers buffers;
@@ -101,10 +65,10 @@ TEST_CASE("no more samples than asked for, and none after the time") {
 }
 
 TEST_CASE("the flow ends when the last reader does") {
-  SampleFlow flow({}, 2, 1);
-  flow.reader_ended({});
+  SampleFlow flow({}, 2);
+  flow.reader_ended();
   CHECK(flow.put(buffer_of("late"), {}));
-  flow.reader_ended({});
+  flow.reader_ended();
   CHECK(flow.take({}));
   CHECK_FALSE(flow.take({}));
   CHECK(flow.samples() == 1);
@@ -114,7 +78,7 @@ TEST_CASE("the flow ends when the last reader does") {
 TEST_CASE("a stop ends both sides' waits") {
   std::stop_source stop;
   stop.request_stop();
-  SampleFlow flow({.queue_bytes = 1}, 1, 1);
+  SampleFlow flow({.queue_bytes = 1}, 1);
   CHECK_FALSE(flow.put(buffer_of("x"), stop.get_token()));
   CHECK_FALSE(flow.take(stop.get_token()));
 }

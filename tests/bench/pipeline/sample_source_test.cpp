@@ -66,7 +66,7 @@ TEST_CASE("of each sample of a shard its first image comes, in the shard's order
                             .file("none.txt", "text")
                             .end());
   Found found(folder.path());
-  const auto source = make_source(found.input, {}, found.context);
+  const auto source = make_source(found.input, found.context);
   CHECK(source->form() == SourceForm::shards);
   CHECK(source->most_readers() == 1);
   CHECK(epoch_of(*source) == std::vector<std::string>{"one", "two"});
@@ -78,22 +78,7 @@ TEST_CASE("images larger than a block come whole") {
   const std::string large(1'000'000, 'x');
   folder.write("a.tar", TarBuilder().file("a.jpg", large).file("b.jpg", "small").end());
   Found found(folder.path());
-  CHECK((epoch_of(*make_source(found.input, {}, found.context)) == std::vector<std::string>{large, "small"}));
-}
-
-TEST_CASE("shards come in an order of the seed and the epoch when they are shuffled") {
-  const ShardFolder folder;
-  for (char name = 'a'; name < 'a' + 12; ++name) {
-    folder.write(std::string(1, name) + ".tar", TarBuilder().file("k.jpg", std::string(1, name)).end());
-  }
-  Found found(folder.path());
-  const auto plain = make_source(found.input, {}, found.context);
-  const auto shuffled = make_source(found.input, {.shuffled = true, .seed = 3}, found.context);
-  CHECK(std::ranges::is_sorted(epoch_of(*plain)));
-  const auto first = epoch_of(*shuffled, 0);
-  CHECK_FALSE(std::ranges::is_sorted(first));
-  CHECK(epoch_of(*shuffled, 0) == first);
-  CHECK(epoch_of(*shuffled, 1) != first);
+  CHECK((epoch_of(*make_source(found.input, found.context)) == std::vector<std::string>{large, "small"}));
 }
 
 TEST_CASE("image files come in another order each epoch, and what is no image does not") {
@@ -105,7 +90,7 @@ TEST_CASE("image files come in another order each epoch, and what is no image do
   }
   write_file(dir.path("c/readme.txt"), "no image");
   Found found(dir.path());
-  const auto source = make_source(found.input, {}, found.context);
+  const auto source = make_source(found.input, found.context);
   CHECK(source->form() == SourceForm::files);
   CHECK(source->most_readers() == 20);
   const auto first = epoch_of(*source, 0);
@@ -122,7 +107,7 @@ TEST_CASE("a source stops when no more is wanted") {
   folder.write("files/b.jpg", "x");
   for (const char* name : {"shards", "files"}) {
     Found found(folder.path(name));
-    const auto source = make_source(found.input, {}, found.context);
+    const auto source = make_source(found.input, found.context);
     Collector collector(1);
     source->begin_epoch(0);
     source->read(collector, {});
@@ -134,7 +119,7 @@ TEST_CASE("files without an image are an error that names the first") {
   const TempDir dir;
   write_file(dir.path("a.bin"), "x");
   Found found(dir.path());
-  const auto failure = failure_of([&] { make_source(found.input, {}, found.context); });
+  const auto failure = failure_of([&] { make_source(found.input, found.context); });
   CHECK(failure == ErrorCode::not_found);
   CHECK(failure.path == dir.path("a.bin"));
 }
@@ -147,10 +132,10 @@ TEST_CASE("a shard that shrank since it was listed is an error; so is a file tha
   Found files(folder.path("files"));
   std::filesystem::resize_file(folder.path("shards/a.tar"), 2048);
   std::filesystem::remove(folder.path("files/a.jpg"));
-  const auto shrunk = failure_of([&] { epoch_of(*make_source(shards.input, {}, shards.context)); });
+  const auto shrunk = failure_of([&] { epoch_of(*make_source(shards.input, shards.context)); });
   CHECK(shrunk == ErrorCode::io);
   CHECK(shrunk.says("2048"));
-  CHECK(failure_of([&] { epoch_of(*make_source(files.input, {}, files.context)); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { epoch_of(*make_source(files.input, files.context)); }) == ErrorCode::not_found);
 }
 
 TEST_CASE("of a damaged shard what can be read is, with one warning however many epochs") {
@@ -158,7 +143,7 @@ TEST_CASE("of a damaged shard what can be read is, with one warning however many
   const std::string whole = image_shard(8, "k").bytes();
   folder.write("cut.tar", whole.substr(0, whole.size() / 2));
   Found found(folder.path());
-  const auto source = make_source(found.input, {}, found.context);
+  const auto source = make_source(found.input, found.context);
   const auto images = epoch_of(*source, 0);
   CHECK(images.size() > 2);
   CHECK(images.size() < 8);

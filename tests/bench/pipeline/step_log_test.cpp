@@ -7,15 +7,15 @@ using namespace shardkit::bench;
 
 namespace {
 
-/// Steps of `step` seconds, each after a wait of `wait`, from 0 on; `checkpoint` seconds behind each.
-StepLog log_of(int steps, double wait, double step, double checkpoint = 0, std::uint64_t samples = 10) {
+/// Steps of `step` seconds, each after a wait of `wait`, from 0 on.
+StepLog log_of(int steps, double wait, double step, std::uint64_t samples = 10) {
   StepLog log(step);
   log.next_epoch();
   double now = 0;
   for (int i = 0; i < steps; ++i) {
     const double taken = now + wait;
-    log.add({now, taken, taken + step, taken + step + checkpoint, samples});
-    now = taken + step + checkpoint;
+    log.add({now, taken, taken + step, samples});
+    now = taken + step;
   }
   return log;
 }
@@ -32,9 +32,9 @@ TEST_CASE("utilization is computing over running time, the first step left out")
 TEST_CASE("a first step that waited long changes neither utilization nor latency") {
   StepLog log(1);
   log.next_epoch();
-  log.add({0, 100, 101, 101, 8});
-  log.add({101, 101, 102, 102, 8});
-  log.add({102, 102, 103, 103, 8});
+  log.add({0, 100, 101, 8});
+  log.add({101, 101, 102, 8});
+  log.add({102, 102, 103, 8});
   CHECK(*log.au() == 1);
   CHECK(*log.stall() == 0);
   CHECK(log.batch_latency().max == 0);
@@ -48,27 +48,14 @@ TEST_CASE("the rate is of the samples between the first batch and the last") {
         doctest::Approx(10 / 0.5));  // nothing computes: what the loader gives
 }
 
-TEST_CASE("checkpoints are running time in which nothing computes and nobody waits") {
-  const StepLog log = log_of(4, 0, 3, 1);
-  CHECK(*log.au() == doctest::Approx(0.75));
-  CHECK(*log.stall() == 0);
-  CHECK(log.checkpoint_share() == doctest::Approx(0.25));
-  CHECK(log.samples_per_second() == doctest::Approx(10 / 4.0));
-}
-
-TEST_CASE("utilization, waiting and checkpoints are all of the time") {
-  const StepLog log = log_of(9, 0.2, 0.5, 0.3);
-  CHECK(*log.au() + *log.stall() + log.checkpoint_share() == doctest::Approx(1));
-}
-
 TEST_CASE("the first step of an epoch is a boundary, and what it waits for counts") {
   StepLog log(1);
   log.next_epoch();
-  log.add({0, 5, 6, 6, 4});
-  log.add({6, 6, 7, 7, 4});
+  log.add({0, 5, 6, 4});
+  log.add({6, 6, 7, 4});
   log.next_epoch();
-  log.add({7, 9, 10, 10, 4});
-  log.add({10, 10, 11, 11, 4});
+  log.add({7, 9, 10, 4});
+  log.add({10, 10, 11, 4});
   REQUIRE(log.boundaries().size() == 1);
   CHECK(log.boundaries().front() == 2);
   CHECK(*log.au() == doctest::Approx(3.0 / 5));
@@ -82,7 +69,7 @@ TEST_CASE("latencies are of all steps but the first, quantiles within a hundredt
   double now = 0;
   for (int i = 0; i <= 100; ++i) {
     const double wait = i == 0 ? 9 : i * 0.001;
-    log.add({now, now + wait, now + wait, now + wait, 1});
+    log.add({now, now + wait, now + wait, 1});
     now += wait;
   }
   const BatchLatency latency = log.batch_latency();
@@ -108,8 +95,8 @@ TEST_CASE("without a step time there is no utilization to speak of") { CHECK_FAL
 TEST_CASE("how late the tool was is reported, and is nobody's time") {
   StepLog log(1);
   log.next_epoch();
-  log.add({0, 0, 1, 1, 1, 0.25});
-  log.add({1, 1, 2, 2, 1, 0.75});
+  log.add({0, 0, 1, 1, 0.25});
+  log.add({1, 1, 2, 1, 0.75});
   CHECK(log.mean_late() == 0.5);
   CHECK(log.most_late() == 0.75);
   CHECK(*log.au() == 1);

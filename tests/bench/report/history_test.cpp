@@ -55,12 +55,24 @@ TEST_CASE("a change is marked with its day and what changed in the environment")
   CHECK(history.text.starts_with("24 runs of node17: read.bytes_per_second regressed"));
 }
 
+TEST_CASE("the newest runs are judged in the headline") {
+  std::vector<Json> results = weeks(2e9, 2e9);
+  results.push_back(run_on(25, 1e9));
+  results.push_back(run_on(26, 0.99e9));
+  const History history = history_of(results);
+  CHECK(history.text ==
+        "26 runs of node17: read.bytes_per_second 990 MB/s now, 51 % below the runs before (the last 2 "
+        "runs); no earlier change points");
+  CHECK(history_of({run_on(1, 1e9), run_on(2, 1e9)}).text ==
+        "2 runs of node17: too few for change points, which need 18");
+}
+
 TEST_CASE("runs that only vary have no change, and a band") {
   const History history = history_of(weeks(2e9, 2e9));
   CHECK(history.metrics.at(0).changes.empty());
   REQUIRE(history.metrics.at(0).bands.size() == 1);
   CHECK(history.metrics.at(0).bands[0].low < 2e9);
-  CHECK(history.text == "24 runs of node17: no change points");
+  CHECK(history.text == "24 runs of node17: none regressed");
 }
 
 TEST_CASE("results of other nodes and other conditions are left out with the reason") {

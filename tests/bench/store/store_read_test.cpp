@@ -150,7 +150,6 @@ TEST_CASE("options of local files are refused for a store, those of a store for 
   CHECK(store([](auto& o) { o.mode = ReadMode::random; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.engine = io::EngineKind::pread; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.direct = true; }) == ErrorCode::usage);
-  CHECK(store([](auto& o) { o.job = "seq-read"; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.depth = 4; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.min_time = 4; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.repeat = 2; }) == ErrorCode::usage);

@@ -72,10 +72,6 @@ TEST_CASE("what cannot be swept is a usage error") {
   SUBCASE("too little time") { options.budget = 1; }
   SUBCASE("no samples in a batch") { options.batch = 0; }
   SUBCASE("a step of no time") { options.step_time = 0; }
-  SUBCASE("direct reads without reading") {
-    options.mode = SweepWhat::load;
-    options.direct = true;
-  }
   SUBCASE("a step without loading") {
     options.mode = SweepWhat::read;
     options.step_time = 0.1;

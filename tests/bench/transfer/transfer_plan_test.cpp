@@ -66,10 +66,6 @@ TEST_CASE("what cannot be meant is a usage error that names the option") {
   CHECK(complaint([](TransferOptions& o) { o.bytes = "2TiB"; }).starts_with("--bytes: '2TiB' is not"));
   CHECK(complaint([](TransferOptions& o) { o.depth = "9"; }) == "--depth: '9' is not a number from 1 to 8");
   CHECK(complaint([](TransferOptions& o) { o.depth = "0"; }).starts_with("--depth"));
-  CHECK(complaint([](TransferOptions& o) {
-          o.gds = "file";
-          o.threads = 0;
-        }).starts_with("--threads must be from 1 to 4096"));
 }
 
 TEST_CASE("gaps in lists, what is named twice and a GPU that is no number are usage errors") {
@@ -80,10 +76,6 @@ TEST_CASE("gaps in lists, what is named twice and a GPU that is no number are us
   CHECK(complaint([](TransferOptions& o) { o.kinds = "pinned,pinned"; }).starts_with("--kinds"));
   CHECK(complaint([](TransferOptions& o) { o.depth = "1,1"; }).starts_with("--depth"));
   CHECK(complaint([](TransferOptions& o) { o.device = "x"; }) == "--device: 'x' is not the number of a GPU, or all");
-}
-
-TEST_CASE("an option that would change nothing is refused, with what it needs beside it") {
-  CHECK(complaint([](TransferOptions& o) { o.threads = 2; }).find("needs --gds FILE") != std::string::npos);
 }
 
 TEST_CASE("a GPU is chosen by its number, or all are") {

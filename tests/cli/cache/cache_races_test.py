@@ -1,4 +1,4 @@
-"""Jobs that stage, renew, hold, release, evict and repair in one cache at once, some of them killed: what a job leases is
+"""Jobs that stage, hold, release, evict and repair in one cache at once, some of them killed: what a job leases is
 there with the right bytes until it releases it, and the cache stays within its limit.
 
 The moments of kills follow from a fixed seed. With SHARDKIT_SOAK there are ten times as many rounds."""
@@ -78,8 +78,6 @@ class Races(FolderTest):
                              self.cache, "--limit", LIMIT, "--lease-id", job, "--wait", moments.choice(("0s", "3s")))
             if code == 0:
                 self.staged += 1
-                self.look(name, job)
-                self.call(moments, "cache", "renew", self.cache, "--lease-id", job)
                 self.look(name, job)
             if moments.random() < 0.2:
                 hold = subprocess.Popen([PROGRAMS / "shardctl", "cache", "hold", target, "--lease-id", job, "--lease", "2s"],

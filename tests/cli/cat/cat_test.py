@@ -30,29 +30,14 @@ class Cat(FolderTest):
             self.assertEqual((finished.returncode, finished.stdout), (0, image.read_bytes()), finished.stderr)
             self.assertEqual(finished.stderr, b"")
 
-    def test_the_label_by_its_extension(self):
-        self.assertEqual(cat(self.shards, "class_1/img_003.cls").stdout, b"1")
-
     def test_with_an_index_no_shard_is_read_but_the_one_that_holds_it(self):
         log = self.folder / "log"
         command = [*strace("-o", log, "-e", "trace=openat"), PROGRAMS / "shardctl", "cat", self.shards,
-                   "class_1/img_003", "--threads", "1"]
+                   "class_1/img_003"]
         finished = subprocess.run([str(part) for part in command], capture_output=True, timeout=60)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         opened = [line for line in log.read_text().splitlines() if '.tar"' in line]
         self.assertEqual(len(opened), 1, opened)
-
-    def test_without_an_index_it_is_found_by_headers(self):
-        for index in (self.shards / ".shardkit").glob("*.index"):
-            index.unlink()
-        image = self.source / "class_1/img_003.jpg"
-        self.assertEqual(cat(self.shards, "class_1/img_003").stdout, image.read_bytes())
-
-    def test_a_sample_that_does_not_exist_is_exit_4_with_the_command_that_lists_keys(self):
-        finished = run("shardctl", "cat", self.shards, "class_1/img_0031")
-        self.assert_error(finished, 4, "`shardctl ls ")
-        self.assertEqual(finished.stdout, "")
-        self.assert_error(run("shardctl", "cat", self.shards, "class_1/img_003.png"), 4, "jpg")
 
     def test_json_on_standard_output_is_refused_and_in_a_file_says_where_the_bytes_came_from(self):
         finished = run("shardctl", "cat", self.shards, "class_1/img_003", "--json", "-")

@@ -56,6 +56,10 @@ class Results(CompatibilityTest):
                 finished = self.program("iobench", "model", *job, "--from", f"results/{verb}.json")
                 self.assertIn(finished.returncode, (0, 3), finished.stderr)
 
+    def test_report_shows_the_stages_of_a_run_which_version_1_called_its_ladder(self):
+        self.assertEqual(self.program("iobench", "report", "results/run.json", "-o", "run.md").returncode, 0)
+        self.assertIn("| decode |", (self.folder / "run.md").read_text())
+
     def test_results_without_measurements_are_named(self):
         for verb in ("sweep", "model", "compare"):
             with self.subTest(verb):

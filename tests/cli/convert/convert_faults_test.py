@@ -76,14 +76,6 @@ class Answers(FolderTest):
         self.assertIn("each class has only one group", self.says(4, "b", *split, "--group-by", "dir"))
         self.assertIn("a ratio is a number above 0", self.says(2, "b", "--split", "train=1.0,val=0"))
 
-    def test_other_times_need_identity_size_and_only_that(self):
-        self.says(0, "a")
-        os.utime(self.src / "class_0/img_000.jpg")
-        self.assertIn("if only times differ, add --identity size, or choose", self.says(4, "a"))
-        self.says(0, "a", "--identity", "size")
-        (self.src / "class_0/img_000.jpg").write_bytes(fake_jpeg(b"other"))
-        self.assertNotIn("--append", self.says(4, "a"))
-
     def test_files_that_are_not_taken_are_named(self):
         (self.src / "class_0/note.txt").write_text("x")
         (self.src / "class_0/link.jpg").symlink_to("nowhere")
@@ -125,11 +117,6 @@ class Answers(FolderTest):
             self.assertEqual(run("shardctl", "verify", out).returncode, 0)
             self.assertEqual(run("shardctl", "verify", out, "--strict").returncode, 3)
 
-    def test_a_plan_for_too_many_readers_advises_what_works(self):
-        for world, advice in ((4, "use --multiple-of 4"), (100, "with only 8 samples, use fewer ranks or workers")):
-            finished = run("shardctl", "plan", self.src, "-o", self.folder / "p", "--world", world)
-            self.assertIn(advice, " ".join(finished.stderr.split()))
-
 
 class Kills(FolderTest):
     def test_killed_at_any_step_the_next_run_ends_with_the_same_bytes(self):
@@ -159,22 +146,6 @@ class Kills(FolderTest):
             self.assertRegex(stderr, r"the next run reads \S+ [KM]iB of 1 unfinished shard again")
         self.assertIn("run the same command again to continue", stderr)
         self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 0)
-
-
-class Parts(FolderTest):
-    def test_kubernetes_tells_the_number_and_the_plan_how_many(self):
-        src, plan, out = self.make_tree(), self.folder / "plan", self.folder / "out"
-        self.assertEqual(run("shardctl", "plan", src, "-o", plan, "--samples", 10, "--parts", 2).returncode, 0)
-        for index in ("0", "1"):
-            environment = {**os.environ, "JOB_COMPLETION_INDEX": index}
-            finished = run("shardctl", "convert", src, out, "--plan", plan, "--part", "auto", env=environment)
-            self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertEqual(run("shardctl", "merge", out).returncode, 0)
-        self.assertEqual(run("shardctl", "convert", src, self.folder / "whole", "--samples", 10).returncode, 0)
-        merged, whole = tree(out), tree(self.folder / "whole")
-        self.assertNotEqual(merged.pop(".shardkit/plan"), whole.pop(".shardkit/plan"))
-        merged.pop(".shardkit/plan.division")  # how the array was numbered
-        self.assertEqual(merged, whole)
 
 
 class Names(FolderTest):
@@ -269,9 +240,6 @@ class Sources(FolderTest):
     def setUp(self):
         super().setUp()
         self.out = self.folder / "out"
-
-    def test_a_missing_source_is_exit_4(self):
-        self.assert_error(run("shardctl", "convert", self.folder / "none", self.out), 4, self.folder / "none")
 
     def test_a_source_without_classes_or_images_is_exit_4_and_says_what_is_expected(self):
         (self.folder / "src").mkdir()
@@ -368,15 +336,6 @@ class Sources(FolderTest):
         self.assertIn("(25 files): 'class_1/img_000.jpg', 'class_1/img_001.jpg', 'class_1/img_002.jpg', ...",
                       " ".join(finished.stderr.split()))
         self.assertIn("0 of 1 shard finished", finished.stderr)
-
-    def test_a_file_that_shrinks_or_vanishes_under_a_plan_is_named(self):
-        src = self.make_tree()
-        plan = self.folder / "plan"
-        self.assertEqual(run("shardctl", "plan", src, "-o", plan).returncode, 0)
-        os.truncate(src / "class_0" / "img_005.jpg", 0)
-        self.assert_error(run("shardctl", "convert", src, self.out, "--plan", plan), 4, "img_005.jpg", "changed")
-        (src / "class_0" / "img_005.jpg").unlink()
-        self.assert_error(run("shardctl", "convert", src, self.out, "--plan", plan), 4, "img_005.jpg")
 
     def test_odd_names_become_portable_ones_and_the_index_keeps_the_original(self):
         src = self.folder / "src"

@@ -72,7 +72,6 @@ class BadInput(Nvjpeg):
         for arguments, text in (
             (("--backend", "gpu"), "--backend"),
             (("--backend", "nvjpeg", "--crop", "224"), "--crop needs --backend cpu"),
-            (("--backend", "nvjpeg", "--scale", "2"), "--scale needs --backend cpu"),
             (("--backend", "nvjpeg", "--augment", "imagenet"), "--augment needs --backend cpu"),
             (("--backend", "nvjpeg", "--scaling"), "--scaling needs --backend cpu"),
             (("--backend", "nvjpeg", "--batch", "0"), "--batch must be from 1 to 65536"),

@@ -79,9 +79,3 @@ TEST_CASE("what cannot be seen is called unknown; without data the report asks f
   CHECK(contains(text, "\nmemory    unknown\n"));
   CHECK(contains(text, "\ndata      no PATH given"));
 }
-
-TEST_CASE("names from the machine cannot steer the terminal") {
-  EnvResult result = look("nfs", "/data");
-  result.environment.cpu.model = "evil\x1b[2J";
-  CHECK_FALSE(contains(report_text(answer_env(result), false), "\x1b"));
-}

@@ -41,7 +41,6 @@ class LocalInputs(FolderTest):
     def shardctl(self, name, **options):
         """What each verb of shardctl makes of the shards of that name, in numbers and names."""
         made = {}
-        made["ls"] = self.ok("shardctl", "ls", name, **options).stdout
         for verb in ("stat", "verify"):
             made[verb] = result_of(self.ok("shardctl", verb, name, "--json", "-", **options))["result"]["samples"]
         for verb in ("extract", "reshard", "index", "stage"):
@@ -80,11 +79,12 @@ class LocalInputs(FolderTest):
                  *self.names_of(self.tars, "set/shard-{000000..000001}.tar", "set/{shard,sha?d}-*.tar")]
         for name, options in names:
             with self.subTest(name):
-                made = self.shardctl(name, **options)
-                self.assertEqual((made["stat"], made["verify"]), (SAMPLES, SAMPLES))
-                self.assertEqual(len(made["ls"].splitlines()), 2 * SAMPLES)
-                self.assertEqual(len(made["extract"]), SAMPLES)
-                self.assertIn("shard-000001.tar", made["stage"])
+                self.assertEqual(len(self.ok("shardctl", "ls", name, **options).stdout.splitlines()), 2 * SAMPLES)
+                if name in ("set", "list.txt", "-"):  # its other verbs open names as ls does
+                    made = self.shardctl(name, **options)
+                    self.assertEqual((made["stat"], made["verify"]), (SAMPLES, SAMPLES))
+                    self.assertEqual(len(made["extract"]), SAMPLES)
+                    self.assertIn("shard-000001.tar", made["stage"])
                 self.assertEqual(self.iobench(name, **options),
                                  {"read": 2, "decode": SAMPLES, "pipeline": SAMPLES})
 

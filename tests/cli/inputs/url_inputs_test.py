@@ -130,7 +130,7 @@ class UrlTest(FolderTest):
         self.assertEqual(judged["read"]["store"]["location"], url)
         self.assertGreater(judged["read"]["samples_per_second"], 0)
         self.assertGreater(judged["decode"]["samples_per_second"], 0)
-        self.assertEqual([row["stage"] for row in judged["ladder"]][:2], ["read", "decode"])
+        self.assertEqual([row["stage"] for row in judged["stages"]][:2], ["read", "decode"])
 
     def test_what_looks_at_this_machine_takes_no_url(self):
         secret = self.url.replace("://", "://me:hidden@") + "?sig=hidden"

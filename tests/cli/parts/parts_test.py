@@ -140,12 +140,6 @@ class Parts(PartsTest):
         self.assertEqual(self.convert("--on-bad", "skip", "--part", f"{failed}/2").returncode, 0)  # the remedy
         self.assertEqual(run("shardctl", "merge", self.target).returncode, 0)
 
-    def test_merge_names_a_part_that_never_began(self):
-        self.assertEqual(self.convert("--part", "0/2").returncode, 0)
-        self.assert_error(run("shardctl", "merge", self.target), 4, "part 1/2 is missing", "--part 1/2")
-        self.assertEqual(self.convert("--part", "1/2").returncode, 0)  # the remedy
-        self.assertEqual(run("shardctl", "merge", self.target).returncode, 0)
-
     def test_sets_of_a_split_count_together(self):
         options = ("--split", "train=0.5,val=0.5")
         self.assertEqual(self.convert(*options, "--part", "auto", environment=slurm_task(1, 0, 1)).returncode, 0)

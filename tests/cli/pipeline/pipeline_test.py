@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from program import PROGRAMS, FolderTest, awaits_signal, can_mount, result_of, run, warning_codes, wait_until  # noqa: E402
 
-STAGES = ["read", "decode", "augment", "transfer", "compute", "checkpoint"]
+STAGES = ["read", "decode", "augment", "transfer", "compute"]
 
 
 class PipelineTest(FolderTest):
@@ -60,13 +60,6 @@ class Measuring(PipelineTest):
         self.assertIsNone(epochs[0]["boundary_stall_seconds"])
         self.assertGreaterEqual(epochs[1]["boundary_stall_seconds"], 0)
 
-    def test_checkpoints_leave_nothing_behind(self):
-        out = self.folder / "out"
-        out.mkdir()
-        result = self.pipeline(self.shards, "--checkpoint-every", 2, "--checkpoint-bytes", "1MB", "--checkpoint-dir", out)
-        self.assertEqual(result["checkpoint"]["written"], 3)
-        self.assertEqual(list(out.iterdir()), [])
-
     def test_without_decoding_the_cost_of_iobench_is_shown_too(self):
         result = self.pipeline(self.shards, "--backend", "null")
         self.assertEqual(result["decode"], "null")
@@ -77,9 +70,7 @@ class Measuring(PipelineTest):
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertRegex(finished.stdout.splitlines()[0], rf"^({'|'.join(STAGES)}) is the bottleneck: ")
         for words in ("boundary stall", "overhead of iobench", *STAGES):
-            if words != "checkpoint":
-                self.assertIn(words, finished.stdout)
-        self.assertNotIn("checkpoint", finished.stdout)  # stages that had nothing to do are only in the JSON
+            self.assertIn(words, finished.stdout)
 
     def test_metrics_are_written(self):
         metrics = self.folder / "m.prom"
@@ -99,7 +90,7 @@ class WithoutGpu(PipelineTest):
         self.assertIsNone(result["copies"])
 
     def test_asking_for_one_is_exit_4_with_one_line(self):
-        for args in (["--device", "0"], ["--normalize", "gpu"], ["--backend", "nvjpeg"], ["--ladder"],
+        for args in (["--device", "0"], ["--backend", "nvjpeg"], ["--ladder"],
                      ["--step", "spin", "--step-time", "10ms"]):
             with self.subTest(args):
                 done = run("iobench", "pipeline", self.shards, *args)
@@ -108,10 +99,9 @@ class WithoutGpu(PipelineTest):
                 self.assertRegex(done.stderr, r"\Aiobench: error: no GPU is available: [^\n]+\n\Z")
 
     def test_a_slip_is_reported_before_what_the_machine_lacks(self):
-        for args, text in ((["--device", "none", "--normalize", "gpu"], "--normalize gpu needs a GPU"),
+        for args, text in ((["--device", "none", "--backend", "nvjpeg"], "--backend nvjpeg needs a GPU"),
                            (["--step", "spin"], "--step spin needs --step-time"),
                            (["--ladder", "--prefetch", "0,1"], "--prefetch: with --ladder"),
-                           (["--backend", "nvjpeg", "--normalize", "cpu"], "--normalize cpu: with --backend nvjpeg"),
                            (["--device", "first"], "--device: expected")):
             self.assert_error(run("iobench", "pipeline", self.shards, *args), 2, text)
 
@@ -123,7 +113,7 @@ class WithGpu(PipelineTest):
             self.skipTest("SKIPPED: no GPU here")
 
     def test_batches_are_copied(self):
-        for args in ([], ["--normalize", "gpu"], ["--step", "spin", "--step-time", "5ms"]):
+        for args in ([], ["--step", "spin", "--step-time", "5ms"]):
             with self.subTest(args):
                 result = self.pipeline(self.shards, *args)
                 self.assertEqual((result["sink"], result["samples"]), ("gpu", 24))
@@ -141,7 +131,7 @@ class WithGpu(PipelineTest):
 class Trace(PipelineTest):
     def test_opens_as_a_chrome_trace_with_a_track_for_each_thread(self):
         path = self.folder / "trace.json"
-        result = self.pipeline(self.shards, "--trace", path, "--workers", 2, "--readers", 2, "--epochs", 2)
+        result = self.pipeline(self.shards, "--trace", path, "--workers", 2, "--epochs", 2)
         events = json.loads(path.read_text())["traceEvents"]
         names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
         self.assertEqual(sorted(names.values()), ["read 0", "read 1", "step", "transfer", "worker 0", "worker 1"])
@@ -186,8 +176,7 @@ class BadInput(PipelineTest):
     def test_absurd_options_are_usage_errors(self):
         for option, value in (("--workers", "0"), ("--batch", "0"), ("--batch", "2000000"), ("--gpus", "0"),
                               ("--prefetch", "1,x"), ("--prefetch", "1000"), ("--crop", "1000000"), ("--epochs", "0"),
-                              ("--step-time", "-1"), ("--step-time", "10000d"), ("--preset", "unet3d-h100"),
-                              ("--checkpoint-every", "5")):
+                              ("--step-time", "-1"), ("--step-time", "10000d"), ("--preset", "unet3d-h100")):
             with self.subTest(option=option, value=value):
                 self.expect(2, self.shards, option, value, says=[option])
         self.expect(2, says=["PATH"])
@@ -201,39 +190,29 @@ class BadInput(PipelineTest):
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertEqual(warning_codes(result_of(finished)), ["few_steps"])
 
-    def test_a_folder_that_is_not_there_for_trace_or_checkpoint(self):
+    def test_a_folder_that_is_not_there_for_the_trace(self):
         self.expect(4, self.shards, "--trace", self.folder / "none/t.json", says=["none"])
-        self.expect(4, self.shards, "--batch", 4, "--checkpoint-every", 1, "--checkpoint-bytes", "1kB",
-                    "--checkpoint-dir", self.folder / "none", says=["none"])
 
     def test_a_disk_that_fills_is_exit_5_and_keeps_no_half_files(self):
         if not can_mount():
             self.skipTest("mounting is not allowed here")
         small = self.folder / "small"
         small.mkdir()
-        for args in (["--checkpoint-every", "1", "--checkpoint-bytes", "10MB", "--checkpoint-dir", str(small)],
-                     ["--trace", str(small / "t.json")]):
-            script = (f"mount -t tmpfs -o size=4k tmpfs {small} && "
-                      f"{PROGRAMS}/iobench pipeline {self.shards} --batch 4 --crop 32 {' '.join(args)}; "
-                      f"code=$?; ls -A {small}; exit $code")
-            finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
-            self.assertEqual(finished.returncode, 5, finished.stderr)
-            self.assertIn(str(small), finished.stderr)
-            self.assertEqual(finished.stdout.strip(), "")
+        script = (f"mount -t tmpfs -o size=4k tmpfs {small} && "
+                  f"{PROGRAMS}/iobench pipeline {self.shards} --batch 4 --crop 32 --trace {small}/t.json; "
+                  f"code=$?; ls -A {small}; exit $code")
+        finished = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual(finished.returncode, 5, finished.stderr)
+        self.assertIn(str(small), finished.stderr)
+        self.assertEqual(finished.stdout.strip(), "")
 
-    def test_ctrl_c_ends_it_soon_and_leaves_no_checkpoint(self):
-        out = self.folder / "out"
-        out.mkdir()
-        for args in (["--step-time", "1h"],
-                     ["--epochs", "1000000", "--batch", "4", "--crop", "32"],
-                     ["--batch", "4", "--checkpoint-every", "1", "--checkpoint-bytes", "1MB", "--epochs", "1000000",
-                      "--checkpoint-dir", str(out)]):
+    def test_ctrl_c_ends_it_soon(self):
+        for args in (["--step-time", "1h"], ["--epochs", "1000000", "--batch", "4", "--crop", "32"]):
             process = subprocess.Popen([str(PROGRAMS / "iobench"), "pipeline", str(self.shards), *args],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             wait_until(lambda: awaits_signal(process, signal.SIGINT) and len(os.listdir(f"/proc/{process.pid}/task")) > 3, process)
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(timeout=60), 130)
-        self.assertEqual(list(out.iterdir()), [])
 
 
 if __name__ == "__main__":

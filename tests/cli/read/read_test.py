@@ -47,19 +47,6 @@ class Read(FolderTest):
         self.assertEqual((result["operations"], result["bytes"], result["samples"]), (1024, 4 * MIB, None))
         self.assertIn("--rw=randread --bs=4096 --ioengine=io_uring --iodepth=16 --numjobs=2", result["fio"])
 
-    def test_a_job_says_what_it_stands_for_and_fios_command(self):
-        finished = run("iobench", "read", self.file, "--job", "seq-read", "--min-time", "0.1", "--json", "-", "--quiet")
-        if finished.returncode == 4:
-            self.skipTest(result_of(finished)["error"]["text"])
-        envelope = result_of(finished)
-        self.assertEqual(finished.returncode, 0, finished.stdout)
-        result = envelope["result"]
-        self.assertIn("fio's seq-read: sequential reads of 1MiB", result["job"])
-        self.assertEqual((result["threads"], result["block_bytes"], result["direct"]), (4, MIB, True))
-        self.assertEqual(result["cache"]["state"], "direct")
-        self.assertTrue(result["fio"].startswith("fio --name=read --filename="))
-        self.assertGreaterEqual(result["read_seconds"], 0.1)
-
     def test_repetitions_and_their_interval(self):
         result = self.read(self.file, "--cache", "warm", "--repeat", 5)["result"]
         self.assertEqual(len(result["repetitions"]), 5)

@@ -1,7 +1,6 @@
 """shardctl reshard as a program: kills, compressed inputs, other programs' tars, bombs, full disks."""
 
 import gzip
-import json
 import os
 import pathlib
 import random
@@ -108,31 +107,6 @@ class OtherPrograms(ReshardTest):
         found = {(key, extension): content for key, extension, content in members(self.folder / "out")}
         self.assertEqual(found[("t0000", "jpg")], found[("s0000", "jpg")])
 
-    def test_merge_and_split_sets_stay_readable_by_tarfile_alone(self):
-        files = self.samples(100)
-        write_tar(self.folder / "x.tar", files)
-        out = self.folder / "sets"
-        result = self.reshard(self.folder / "x.tar", out, "--split", "train=0.9,val=0.1", "--shuffle", "4", "--shards", "5")
-        self.assertEqual(sum(one["samples"] for one in result["sets"]), 100)
-        self.assertEqual(sorted(members(out / "train") + members(out / "val")), self.expected(files))
-        for one in result["sets"]:
-            manifest = json.loads(pathlib.Path(one["manifest"]).read_text())
-            self.assertEqual(manifest["samples"], one["samples"])
-
-
-class PutTogether(ReshardTest):
-    def test_packed_tars_that_were_put_together_are_refused_with_the_command_that_takes_all_of_their_samples(self):
-        files = [self.samples(30, "a"), self.samples(60, "b")]
-        joined = b""
-        for part in files:
-            write_tar(self.folder / "part.tar.gz", part, "w:gz")
-            joined += (self.folder / "part.tar.gz").read_bytes()
-        (self.folder / "x.tar.gz").write_bytes(joined)
-        refused = run("shardctl", "reshard", self.folder / "x.tar.gz", self.folder / "out")
-        self.assert_error(refused, 4, "put together", "--salvage")
-        self.reshard(self.folder / "x.tar.gz", self.folder / "out", "--salvage")
-        self.assertEqual(members(self.folder / "out"), self.expected(files[0] + files[1]))
-
 
 class Kills(ReshardTest):
     def test_killed_at_any_step_the_next_run_ends_with_the_same_bytes(self):
@@ -180,17 +154,17 @@ class BadInput(ReshardTest):
         if not can_mount():
             self.skipTest("mounting needs root or user namespaces")
         header = tarfile.TarInfo("a.jpg")
-        header.size = 500 << 20
+        header.size = 50 << 20
         with gzip.open(self.folder / "x.tar.gz", "wb", 1) as bomb:
             bomb.write(header.tobuf())
-            for _ in range(500):
+            for _ in range(50):
                 bomb.write(bytes(1 << 20))
         disk = self.folder / "disk"
         disk.mkdir()
         from program import PROGRAMS
 
         script = (
-            f"mount -t tmpfs -o size=400m none {disk} && {PROGRAMS}/shardctl reshard {self.folder}/x.tar.gz {disk}/out;"
+            f"mount -t tmpfs -o size=40m none {disk} && {PROGRAMS}/shardctl reshard {self.folder}/x.tar.gz {disk}/out;"
             f" code=$?; find {disk} -type f; exit $code"
         )
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=120)
@@ -229,10 +203,6 @@ class BadInput(ReshardTest):
         content = (self.folder / "x.tar.gz").read_bytes()
         (self.folder / "x.tar.gz").write_bytes(content[: len(content) // 2])
         self.refused(4, "x.tar.gz", "past byte")
-
-    def test_a_url_and_a_missing_file_are_said_plainly(self):
-        self.refused(4, "'abfs:'", args=["abfs://host/x.tar"])
-        self.refused(4, "absent.tar", args=[self.folder / "absent.tar"])
 
 
 class WholeSets(FolderTest):

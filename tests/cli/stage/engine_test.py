@@ -242,7 +242,7 @@ class Disks(EngineTest):
         self.assertGreaterEqual(trace.read_text().count("fdatasync("), 20)
 
 
-class KeepGoing(EngineTest):
+class Failures(EngineTest):
     def test_one_corrupt_object_leaves_the_others_staged_and_is_listed(self):
         shards = self.make_shards(samples=10)
         names = sorted(path.name for path in shards.glob("*.tar"))
@@ -250,7 +250,7 @@ class KeepGoing(EngineTest):
         bad = shards / names[3]
         sound = bad.read_bytes()
         bad.write_bytes(sound[:5000] + bytes([sound[5000] ^ 1]) + sound[5001:])
-        finished = self.stage(shards, self.out, "--keep-going")
+        finished = self.stage(shards, self.out)
         self.assert_error(finished, 4, names[3], "1 of ", "the others are staged")
         result = result_of(finished)["result"]
         self.assertEqual([(file["path"], file["code"]) for file in result["failed_files"]], [(names[3], "corrupt")])
@@ -258,7 +258,7 @@ class KeepGoing(EngineTest):
         self.assertEqual(sorted(path.name for path in self.out.glob("*.tar")), names[:3] + names[4:])
         self.assertFalse((self.out / ".shardkit/staged.json").exists())
         bad.write_bytes(sound)
-        result = self.stage_result(shards, self.out, "--keep-going")
+        result = self.stage_result(shards, self.out)
         self.assertEqual(result["failed"], 0)
         self.assertLess(result["bytes_fetched"], 2 * len(sound) + 100_000)
         self.assertTrue((self.out / ".shardkit/staged.json").exists())

@@ -9,7 +9,7 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import result_of, run, tree  # noqa: E402
+from program import run, tree  # noqa: E402
 from staging import StageTest, staged  # noqa: E402
 
 CLEAN = {name: value for name, value in os.environ.items()
@@ -84,28 +84,6 @@ class Hub(ServedTest):
         self.check_staged(self.stage(f"{self.url(self.hub)}/shards", self.out, env=WITH_TOKEN))
         listed = run("shardctl", "ls", f"{self.url(self.hub)}/shards", env=WITH_TOKEN)
         self.assertEqual(listed.stdout, run("shardctl", "ls", self.shards).stdout)
-
-    def test_a_login_from_netrc_does_too(self):
-        address = f"{self.url(self.hub)}/shards"
-        self.hub.wanted = "Basic bWU6aHVzaA=="
-        (self.folder / ".netrc").write_text("machine 127.0.0.1 login me password hush\n")
-        self.out = self.folder / "by-netrc"
-        self.check_staged(self.stage(address, self.out, env={**CLEAN, "HOME": str(self.folder)}))
-
-    def test_a_list_at_the_hub_cannot_send_the_token_elsewhere(self):
-        name = sorted(self.shards.glob("*.tar"))[0].name
-        (self.folder / "list.txt").write_text(f"shards/{name}\n{self.url(self.cdn)}/shards/manifest.json\n")
-        finished = self.stage(f"{self.url(self.hub)}/list.txt", self.out, env=WITH_TOKEN)
-        self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertEqual(set(self.cdn.seen), {""})
-        here = self.folder / "here.txt"
-        here.write_text(f"{self.url(self.hub)}/shards/{name}\n")
-        finished = self.stage(here, self.folder / "there", env=WITH_TOKEN)
-        self.assertEqual(finished.returncode, 0, finished.stderr)
-
-    def test_without_a_token_the_message_says_where_to_give_it(self):
-        finished = self.stage(f"{self.url(self.hub)}/shards", self.out, env=CLEAN)
-        self.assert_error(finished, 4, "status 401", "SHARDKIT_TOKEN", "~/.netrc")
 
 
 class Secrets(ServedTest):

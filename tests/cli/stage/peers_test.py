@@ -121,18 +121,6 @@ class BadPeers(PeersTest):
             warnings = self.warnings_of("--peer", f"http://127.0.0.1:{silent.getsockname()[1]}/shards")
         self.assert_dropped(warnings, "almost no data arrived for 5 s")
 
-    def test_a_peer_that_is_gone_is_dropped(self):
-        server = self.serve(self.folder)
-        server.stop()
-        self.assert_dropped(self.warnings_of("--peer", f"{server.url}/shards"), "refused|connect")
-
-    def test_a_peer_without_ranges_is_dropped(self):
-        self.assert_dropped(self.warnings_of("--peer", f"{self.serve(self.folder, 'max_ranges 0;').url}/shards"),
-                            "only as a whole")
-
-    def test_a_peer_that_denies_is_dropped(self):
-        self.assert_dropped(self.warnings_of("--peer", f"{self.serve(self.folder, 'deny all;').url}/shards"), "denies")
-
     def test_a_peer_that_has_only_some_shards_delivers_those(self):
         copy = self.folder / "part"
         shutil.copytree(self.shards, copy)
@@ -142,14 +130,6 @@ class BadPeers(PeersTest):
     def test_a_peer_with_nothing_of_it_is_named(self):
         warnings = self.warnings_of("--peer", f"{self.serve(self.folder).url}/elsewhere")
         self.assertEqual([code for code, _ in warnings], ["peer_useless"])
-
-    def test_files_that_no_manifest_lists_come_from_the_store(self):
-        shutil.rmtree(self.shards / ".shardkit")
-        (self.shards / "manifest.json").unlink()
-        server = self.serve(self.folder)
-        pattern = f"{self.store.url}/shards/shard-{{000000..000001}}.tar"
-        result = self.stage_result(pattern, self.folder / "x", "--peer", f"{server.url}/shards")
-        self.assertEqual((result["bytes_from_peers"], server.answers()), (0, []))
 
     def test_what_is_no_address_is_refused(self):
         finished = self.stage(self.source, self.folder / "x", "--peer", "/nvme/other")

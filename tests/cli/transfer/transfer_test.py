@@ -81,7 +81,6 @@ class BadInput(FolderTest):
             (("--device", "x"), "--device: 'x' is not the number of a GPU, or all"),
             (("--bytes", "1KiB,,2"), "--bytes: '1KiB,,2' is not a list of sizes"),
             (("--kinds", "pinned,pinned"), "--kinds: 'pinned,pinned' is not a list without repetitions"),
-            (("--threads", "2"), "needs --gds FILE"),
             (("--gds", os.devnull), "--gds"),
         ):
             with self.subTest(arguments):

@@ -50,14 +50,6 @@ class Sets(UploadTest):
         self.assertEqual((again["bytes_sent"], again["bytes_reused"]), (0, result["bytes"]))
         self.uploaded(shards, "s3://versions/train")
 
-    def test_another_set_is_refused(self):
-        shards = self.make_shards()
-        self.uploaded(shards, "s3://sets/taken")
-        other = self.folder / "other"
-        subprocess.run([PROGRAMS / "shardctl", "reshard", shards, other, "--samples", "3"], check=True,
-                       capture_output=True)
-        self.assertIn("contains another set", self.refused(4, other, "s3://sets/taken"))
-
 
 class Kills(UploadTest):
     def test_the_same_command_after_kills_at_random_times_ends_with_the_same_bytes(self):

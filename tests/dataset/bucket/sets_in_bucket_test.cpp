@@ -261,8 +261,6 @@ TEST_CASE("what only a folder can do is refused") {
   Context context;
   CHECK(failure_of([&] { convert(options, context); }) == ErrorCode::usage);
   options.append = false;
-  options.keep_cached = true;
-  CHECK(failure_of([&] { f.convert_to_bucket(options, context); }) == ErrorCode::usage);
   options.source = "s3://bucket/images";
   options.target = "s3://bucket/images/shards";
   CHECK(failure_of([&] { convert(options, context); }).says("is inside the source"));

@@ -37,28 +37,31 @@ TEST_CASE("the sets used least recently go until the limit is kept") {
   CHECK(cache.holds("sub/new/1.tar"));
 }
 
-TEST_CASE("a dry run says the same and changes nothing") {
-  const SampleCache cache;
-  write_file(cache.dir.path("old/.shardkit/staging/x.partial"), "part");
-  cache.lease("old", "ended", -1h);
-  const auto before = tree_content(cache.dir.path());
-  const CacheGcResult dry = gc(cache, 0, true);
-  CHECK(tree_content(cache.dir.path()) == before);
-  CHECK(dry.leftover_files == 2);
-  CHECK(dry.folders_left == 0);
-  const CacheGcResult real = gc(cache, 0);
-  CHECK(real.evicted.size() == dry.evicted.size());
-  CHECK(real.leftover_files == dry.leftover_files);
-  CHECK_FALSE(cache.holds("sub/new/1.tar"));
+TEST_CASE("a dry run says the same and changes nothing, whatever the leftovers take of the limit") {
+  for (const std::optional<std::uint64_t> limit : {std::optional<std::uint64_t>{}, {0}, {3999}, {4000}}) {
+    CAPTURE(limit.value_or(1));
+    const SampleCache cache;
+    write_file(cache.dir.path("old/.shardkit/staging/x.partial"), "part");
+    cache.lease("old", "ended", -1h);
+    const auto before = tree_content(cache.dir.path());
+    const CacheGcResult dry = gc(cache, limit, true);
+    CHECK(tree_content(cache.dir.path()) == before);
+    const CacheGcResult real = gc(cache, limit);
+    CHECK(real.evicted.size() == dry.evicted.size());
+    CHECK(real.evicted_bytes == dry.evicted_bytes);
+    CHECK(real.leftover_files == dry.leftover_files);
+    CHECK(real.leftover_bytes == dry.leftover_bytes);
+    CHECK(real.folders_left == dry.folders_left);
+    CHECK(real.bytes_left == dry.bytes_left);
+    CHECK(cache.holds("sub/new/1.tar") == (limit != 0U));
+  }
 }
 
 TEST_CASE("without a limit only leftovers go") {
   const SampleCache cache;
   write_file(cache.dir.path("old/.shardkit/staging/x.partial"), "part");
   cache.lease("old", "ended", -1h);
-  const CacheGcResult result = gc(cache, {});
-  CHECK(result.evicted.empty());
-  CHECK(result.leftover_files == 2);
+  CHECK(gc(cache, {}).leftover_files == 2);
   CHECK(cache.holds("old/1.tar"));
   CHECK_FALSE(cache.holds("old/.shardkit/staging/x.partial"));
   CHECK(read_leases(cache.dir.path("old")).empty());

@@ -24,9 +24,6 @@ CacheReleaseResult release(const std::string& folder, const std::string& owner, 
   return cache_release({folder, owner, all}, context);
 }
 
-/// An hour, as seconds of an option.
-constexpr double kHour = 3600;
-
 std::vector<LeaseFile> leases_in(const SampleCache& cache, const char* folder) {
   return read_leases(cache.dir.path(folder));
 }
@@ -66,7 +63,7 @@ TEST_CASE("an owner beside --all and a folder that is not there are refused") {
   CHECK(failure_of([&] { release(cache.dir.path("absent"), "a", false, context); }) == ErrorCode::not_found);
 }
 
-TEST_CASE("without a job and an id, nobody's lease is ended or renewed") {
+TEST_CASE("without a job and an id, nobody's lease is ended") {
   if (!job_lease_id(process_environment()).empty()) {
     MESSAGE("SKIPPED: these tests run in a job");
     return;
@@ -77,27 +74,7 @@ TEST_CASE("without a job and an id, nobody's lease is ended or renewed") {
   CHECK(release(cache.dir.path(), "", false, context).released == 0);
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings()[0].text.find("is leased by lease-0123456789ab") != std::string::npos);
-  const auto failure = failure_of([&] { cache_renew({cache.dir.path(), kHour, ""}, context); });
-  CHECK(failure == ErrorCode::not_found);
-  CHECK(failure.says("--lease-id"));
   CHECK(leases_in(cache, "old").size() == 1);
-}
-
-TEST_CASE("a job's leases are renewed in the whole cache, also one that has expired, and never those of others") {
-  const SampleCache cache;
-  cache.lease("old", "a", -1s);
-  cache.lease("sub/new", "a", 1s);
-  cache.lease("sub/new", "b", 1s);
-  Context context;
-  const WallTime before = system_clock().now();
-  CHECK(cache_renew({cache.dir.path(), kHour, "a"}, context).renewed == 2);
-  for (const char* folder : {"old", "sub/new"}) {
-    CHECK(look_at_staged(cache.dir.path(folder))->last_used >= before - 1s);
-    for (const LeaseFile& file : leases_in(cache, folder)) {
-      CHECK((file.lease->expires_at >= before + 3599s) == (file.lease->owner == "a"));
-    }
-  }
-  CHECK(failure_of([&] { cache_renew({cache.dir.path(), kHour, "c"}, context); }) == ErrorCode::not_found);
 }
 
 TEST_CASE("a hold leases sets until it is stopped, also one that is not staged yet, and then ends its leases") {

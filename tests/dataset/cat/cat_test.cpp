@@ -20,7 +20,7 @@ Cat cat_member(const std::string& shards, const std::string& name) {
   StringSink sink;
   Context context;
   context.lend_output(sink, false);
-  CatResult result = cat({.shards = {shards}, .name = name, .threads = 2}, context);
+  CatResult result = cat({.shards = {shards}, .name = name}, context);
   return {sink.text(), std::move(result)};
 }
 
@@ -72,6 +72,15 @@ TEST_CASE("a key that means several members, or only a label, is a usage error t
   CHECK_THROWS_WITH_AS(cat_member(folder.path(), "c/label"), doctest::Contains("cls"), Error);
 }
 
+TEST_CASE("a sample in pieces is one sample, and of its members with one name the last counts") {
+  ShardFolder folder;
+  folder.write("a.tar", TarBuilder().file("a.json", "{}").file("b.jpg", "x").file("a.jpg", "y").end());
+  CHECK_THROWS_WITH_AS(cat_member(folder.path(), "a"), doctest::Contains("json, jpg"), Error);
+  CHECK(cat_member(folder.path(), "a.jpg").bytes == "y");
+  folder.write("a.tar", TarBuilder().file("a.json", "{}").file("b.jpg", "x").file("a.json", "[]").end());
+  CHECK(cat_member(folder.path(), "a").bytes == "[]");
+}
+
 TEST_CASE("a sample that does not exist is reported with the command that lists keys, a member with those that exist") {
   ShardFolder folder;
   sample_shards(folder);
@@ -117,6 +126,6 @@ TEST_CASE("without an output there is nowhere to write the bytes") {
   ShardFolder folder;
   sample_shards(folder);
   Context context;
-  CHECK_THROWS_WITH_AS(cat({.shards = {folder.path()}, .name = "c/one", .threads = {}}, context),
-                       doctest::Contains("--json FILE"), Error);
+  CHECK_THROWS_WITH_AS(cat({.shards = {folder.path()}, .name = "c/one"}, context), doctest::Contains("--json FILE"),
+                       Error);
 }

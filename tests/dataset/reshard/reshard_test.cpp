@@ -171,9 +171,6 @@ TEST_CASE("filters keep what all kinds of them let pass") {
           o.classes = {"1", "2"};
           o.keys = {"a*"};
         }).size() == 12);
-  CHECK(keys_with([](auto& o) { o.max_size = 8; }) == std::vector<std::string>{"a000", "b000"});
-  CHECK(keys_with([](auto& o) { o.min_size = 1000; }).size() + keys_with([](auto& o) { o.max_size = 999; }).size() ==
-        25);
 }
 
 TEST_CASE("a class is named as the manifest names it, and its count follows the samples") {
@@ -500,7 +497,6 @@ TEST_CASE("options that contradict each other or say nothing are refused") {
   CHECK(refused([](auto& o) { o.sample = "1.5"; }));
   CHECK(refused([](auto& o) { o.rename = {"jpeg"}; }));
   CHECK(refused([](auto& o) { o.rename = {"jpeg=a b"}; }));
-  CHECK(refused([](auto& o) { o.min_size = 2, o.max_size = 1; }));
   CHECK(refused([](auto& o) { o.sizes.shards = 26, o.sizes.samples.reset(); }));
   CHECK_FALSE(fs::exists(f.folder.path("out/manifest.json")));
 }

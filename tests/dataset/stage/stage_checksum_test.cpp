@@ -76,21 +76,6 @@ TEST_CASE("one file without a checksum makes the set one that is verified by siz
   }
 }
 
-TEST_CASE("an ETag counts as MD5 only when that is asked for, and then also for a copy that was staged by size") {
-  Files files;
-  files.source.versions = FakeSource::Versions::md5;
-  CHECK(files.stage().verified == staging::Verified::size);
-  files.options.validate = StageVerify::etag;
-  const StageResult result = files.stage();
-  CHECK(result.verified == staging::Verified::store_checksum);
-  CHECK(result.bytes_fetched == result.bytes);
-  files.source.bytes_read = 0;
-  CHECK(files.stage().verified == staging::Verified::store_checksum);
-  files.options.validate = StageVerify::store;
-  CHECK(files.stage().verified == staging::Verified::store_checksum);
-  CHECK(files.source.bytes_read == 0);
-}
-
 TEST_CASE("the marker of ranks that were verified by different means claims the weaker, whichever came first") {
   Files files;
   files.source.content = {{"0.tar", noise(100, 1)}, {"1.tar", noise(100, 2)}};
@@ -114,12 +99,6 @@ TEST_CASE("the marker of ranks that were verified by different means claims the 
     CHECK(stage_rank("0", true) == staging::Verified::store_checksum);
     CHECK(stage_rank("1", true) == staging::Verified::store_checksum);
   }
-}
-
-TEST_CASE("an ETag that is no MD5 vouches for nothing") {
-  Files files;
-  files.options.validate = StageVerify::etag;
-  CHECK(files.stage().verified == staging::Verified::size);
 }
 
 TEST_CASE("a file without version is fetched in one stream and never continued") {

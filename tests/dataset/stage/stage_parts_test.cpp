@@ -40,7 +40,7 @@ FakeSource big_shard() {
 
 StageResult stage_with(FakeSource& source, const std::string& target, const CopyLimits& limits) {
   Context context;
-  return stage_on(*posix_file_system(), source, wanted(into(target)), into(target), context, limits);
+  return stage_whole(*posix_file_system(), source, wanted(into(target)), into(target), context, limits);
 }
 
 /// Requests of a part or more, of less, and with an odd size.

@@ -56,6 +56,12 @@ class RemoteSet {
 
   StageResult stage(const Way& way, const std::string& target) { return stage(way, target, options()); }
   StageResult stage(const Way& way, const std::string& target, const shardkit::net::StoreOptions& options) {
+    StageResult result = stage_most(way, target, options);
+    result.throw_if_failed();
+    return result;
+  }
+  /// Also if files failed.
+  StageResult stage_most(const Way& way, const std::string& target, const shardkit::net::StoreOptions& options) {
     std::string operand = "s3://bucket/set";
     if (!way.s3) operand = server.url(way.manifest ? "/bucket/set/" : "/bucket/set/shard-{000000..000002}.tar");
     const shardkit::catalog::ObjectSet set = shardkit::catalog::open_objects({operand}, options, {});
@@ -63,8 +69,7 @@ class RemoteSet {
     if (set.listed) wanted.names = set.names;
     if (way.manifest) wanted.manifest_name = set.manifest;
     Context context;
-    CopyLimits limits{3, 3, kRange, {kRange}};
-    limits.keep_going = keep_going;
+    const CopyLimits limits{3, 3, kRange, {kRange}};
     return stage_on(*posix_file_system(), *set.source, wanted, into(target), context, limits);
   }
 
@@ -83,7 +88,6 @@ class RemoteSet {
   FakeClock clock;
   shardkit::net::StallLimit stall;
   std::atomic<int> retries = 0;
-  bool keep_going = false;
 
  private:
   static StoreServer::Files files_of(const Shards& shards) {

@@ -31,7 +31,7 @@ struct Source {
   }
   StageResult stage(const StageOptions& options, StageRequest wanted) {
     Context context;
-    StageResult result = stage_on(*posix_file_system(), source, wanted, options, context, steps());
+    StageResult result = stage_whole(*posix_file_system(), source, wanted, options, context, steps());
     warnings.clear();
     for (const Finding& warning : context.warnings()) warnings.push_back(warning.code);
     return result;

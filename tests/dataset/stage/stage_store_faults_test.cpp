@@ -216,7 +216,7 @@ TEST_CASE("a store that sends elsewhere for its bytes is followed, and no creden
   SUBCASE("a web server with a login") {
     const auto source = StoreOpener(set.options()).open(set.server.url_with_login("me:hush", "/bucket/set"));
     Context context;
-    stage_on(*posix_file_system(), *source, wanted(into("")), into(dir.path("out")), context, steps());
+    stage_whole(*posix_file_system(), *source, wanted(into("")), into(dir.path("out")), context, steps());
   }
   CHECK((staged_content(dir.path("out")) == shards.content));
   CHECK(set.server.requests().back().headers.contains("authorization"));

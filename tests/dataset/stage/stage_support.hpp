@@ -52,7 +52,7 @@ class FakeSource final : public ObjectSource {
 
   std::map<std::string, std::string> content;
   std::map<std::string, Checksum> checksums;  ///< that find() knows, of these names
-  enum class Versions { hash, md5, none };
+  enum class Versions { hash, none };
   Versions versions = Versions::hash;
   std::uint64_t bytes_read = 0;
   unsigned whole_reads = 0;
@@ -114,10 +114,7 @@ class FakeSource final : public ObjectSource {
  private:
   std::string version_of(const std::string& bytes) const {
     if (versions == Versions::none) return {};
-    if (versions == Versions::hash) return to_hex(xxh3_64(as_bytes(bytes)));
-    ChecksumStream md5(ChecksumKind::md5);
-    md5.update(as_bytes(bytes));
-    return '"' + md5.finish() + '"';
+    return to_hex(xxh3_64(as_bytes(bytes)));
   }
 
   struct Flip {
@@ -192,9 +189,17 @@ inline StageRequest wanted(const StageOptions& options) {
 /// One request at a time, in steps as small as a test needs.
 inline CopyLimits steps(std::uint64_t bytes = kPart) { return {1, 1, 64 * kPart, {bytes}, {}}; }
 
+/// stage_on() that throws for files that failed.
+inline StageResult stage_whole(FileSystem& files, ObjectSource& source, const StageRequest& wanted,
+                               const StageOptions& options, Context& context, const CopyLimits& limits) {
+  StageResult result = stage_on(files, source, wanted, options, context, limits);
+  result.throw_if_failed();
+  return result;
+}
+
 inline StageResult run(ObjectSource& source, const StageOptions& options) {
   Context context;
-  return stage_on(*posix_file_system(), source, wanted(options), options, context, steps());
+  return stage_whole(*posix_file_system(), source, wanted(options), options, context, steps());
 }
 
 /// The error that staging ends with; fails the test when it ends without.

@@ -49,7 +49,7 @@ TEST_CASE(
   source.content.erase("shard-000001.idx");
   Context context;
   const StageOptions without = into(shards.dir.path("without"));
-  stage_on(*posix_file_system(), source, wanted(without), without, context, steps());
+  stage_whole(*posix_file_system(), source, wanted(without), without, context, steps());
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings()[0].code == "indexes_missing");
   CHECK_FALSE(std::filesystem::exists(shards.dir.path("without/shard-000001.idx")));
@@ -215,7 +215,7 @@ TEST_CASE("a stranger's tar beside the shards is left alone and warned of") {
   const StageOptions options = into(shards.dir.path("out"));
   write_file(options.target + "/other.tar", "x");
   Context context;
-  stage_on(*posix_file_system(), source, wanted(options), options, context, steps());
+  stage_whole(*posix_file_system(), source, wanted(options), options, context, steps());
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings()[0].code == "extra_shard");
   CHECK(read_file(options.target + "/other.tar") == "x");
