@@ -220,19 +220,21 @@ void StoreFiles::claim(const std::string& folder, const std::string& writes, boo
   const io::StoreChecks checks = uploads().checks();
   std::string prefix = name_of(folder);
   if (!prefix.empty()) prefix += '/';
-  if (store_->find(prefix + formats::kUploadRecord)) {
-    throw Error(ErrorCode::conflict, At{folder},
-                "an upload into '{}' has not finished: finish it, give it up with `shardctl upload --clean {}`, or use "
-                "another prefix",
-                folder, shell_word(folder));
-  }
   {
     const std::scoped_lock lock(mutex_);
     may_replace_indexes_ = may_replace;
   }
   const std::scoped_lock lock(uploads_mutex_);
   if (claims_.contains(prefix)) return;
-  claims_.emplace(prefix, std::make_unique<PrefixClaim>(*store_, checks, prefix, writes, stop_));
+  auto claim = std::make_unique<PrefixClaim>(*store_, checks, prefix, writes, stop_);
+  // Not before: an upload writes its record while it has the claim.
+  if (store_->find(prefix + formats::kUploadRecord)) {
+    throw Error(ErrorCode::conflict, At{folder},
+                "an upload into '{}' has not finished: finish it, give it up with `shardctl upload --clean {}`, or use "
+                "another prefix",
+                folder, shell_word(folder));
+  }
+  claims_.emplace(prefix, std::move(claim));
   refresh();  // another command may have ended since
 }
 
