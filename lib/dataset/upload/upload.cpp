@@ -484,13 +484,6 @@ system::WallTime last_use(io::ObjectStore& store, const io::OpenUpload& upload, 
   return last;
 }
 
-}  // namespace
-
-UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
-                       const UploadOptions& options, Context& context) {
-  return UploadJob(store, source, wanted, options, context).run();
-}
-
 /// By the names of the records of ours.
 std::map<std::string, PartsRecord> parts_records(io::ObjectStore& store, const StoreListing& objects,
                                                  const std::stop_token& stop) {
@@ -500,6 +493,13 @@ std::map<std::string, PartsRecord> parts_records(io::ObjectStore& store, const S
     if (const auto record = read_parts_record(record_text(store, object, stop))) records.emplace(name, *record);
   }
   return records;
+}
+
+}  // namespace
+
+UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
+                       const UploadOptions& options, Context& context) {
+  return UploadJob(store, source, wanted, options, context).run();
 }
 
 UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, const std::stop_token& stop) {
