@@ -30,6 +30,7 @@ constexpr std::array kWords{
     Words{Act::release_all, "shardctl cache release {} --all"},
     Words{Act::check_repair, "shardctl cache check {} --repair"},
     Words{Act::stage, "shardctl stage {} {} --lease 0"},
+    Words{Act::set_folder, "/{}"},
     Words{Act::salvage, " --salvage"},
     Words{Act::mark_duplicates, " --mark-duplicates"},
     Words{Act::drop_bad, " --drop-bad"},

@@ -22,7 +22,7 @@
 namespace shardkit::catalog {
 namespace {
 
-using Role = FolderName::Role;
+using Part = FolderName::Role;
 
 struct Word {
   enum class Kind { set, images, annotations, other };
@@ -319,7 +319,7 @@ PartFolders part_folders(const SourceFolder& source, const std::string& parent) 
   for (const ListedEntry& entry : entries_in(source, parent)) {
     if (entry.kind == EntryKind::file || is_system_folder(entry.name)) continue;
     const FolderName name = read_folder_name(entry.name);
-    const bool is_images = name.role == Role::images;
+    const bool is_images = name.role == Part::images;
     (is_images ? images : name.is_only_set() ? sets : found.others).push_back(entry.name);
   }
   if (images.empty() && sets.empty() && !found.others.empty()) {
@@ -358,9 +358,9 @@ FolderName read_folder_name(std::string_view name) {
     left.remove_prefix(word ? word->text.size() : 1);
     if (word == nullptr) continue;
     if (word->kind == Word::Kind::set) result.is_set = true;
-    if (word->kind == Word::Kind::images && result.role == Role::none) result.role = Role::images;
+    if (word->kind == Word::Kind::images && result.role == Part::none) result.role = Part::images;
     if (word->kind != Word::Kind::annotations) continue;
-    result.role = Role::annotations;
+    result.role = Part::annotations;
     result.field = word->field;
   }
   return result;
@@ -431,7 +431,7 @@ std::vector<std::string> samples_below(const ImageFolderScan& scan, const std::s
 /// Templates for the files of the folder beside that of the images, whatever is above both.
 std::vector<std::string> fields_beside(const ImageFolderScan& scan, std::vector<std::string> folders) {
   const auto name_of = [](const std::string& folder) { return folder.substr(folder.rfind('/') + 1); };
-  if (read_folder_name(name_of(folders[1])).role == Role::images) std::swap(folders[0], folders[1]);
+  if (read_folder_name(name_of(folders[1])).role == Part::images) std::swap(folders[0], folders[1]);
   const ImageStems images(samples_below(scan, folders[0]));
   const std::vector<std::string> others = samples_below(scan, folders[1]);
   const ImageStems::Match match = images.match(others);

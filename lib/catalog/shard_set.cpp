@@ -10,10 +10,13 @@
 #include <fmt/format.h>
 
 #include "catalog/image_source.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/folder.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
+#include "formats/tar_header.hpp"
+#include "io/file.hpp"
 #include "io/publish.hpp"
 
 namespace fs = std::filesystem;
@@ -25,15 +28,54 @@ constexpr std::string_view kAccepted =
     "a folder of *.tar files, a tar, a pattern x-{000..146}.tar, a list of paths (*.txt) or a wids index (*.json), "
     "local or at an s3:// or http(s):// URL";
 
-/// "; its folder 'train' does" for a folder of sets, as a split makes them.
-std::string hint_at_sets_below(const std::string& folder) {
-  std::error_code ignored;  // no more than a hint
-  std::set<std::string> sets;
-  const auto is_shard = [](const FolderEntry& entry) { return entry.name.ends_with(".tar") && !entry.is_folder(); };
-  for (const FolderEntry& entry : folder_entries(folder, ignored)) {
-    if (std::ranges::any_of(folder_entries(entry.path(), ignored), is_shard)) sets.insert(entry.path());
+bool is_tar(const FolderEntry& entry) { return entry.name.ends_with(".tar") && !entry.is_folder(); }
+
+/// What a split archive's parts are called: one name and a counter, such as "x.tar.0" or "x.tar.gz.aa".
+struct PartName {
+  std::string_view archive;
+  std::string_view counter;
+};
+
+std::optional<PartName> part_name(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const PartName part{name.substr(0, dot), name.substr(dot + 1)};
+  const auto all = [&](char first, char last) {
+    return std::ranges::all_of(part.counter, [&](char c) { return c >= first && c <= last; });
+  };
+  const bool is_archive = part.archive.ends_with(".tar") || is_compressed_tar_name(part.archive);
+  const bool counts = !part.counter.empty() && part.counter.size() <= 4 && (all('0', '9') || all('a', 'z'));
+  return is_archive && counts && !is_compressed_tar_name(name) ? std::optional(part) : std::nullopt;
+}
+
+/// Whether a file starts as an archive of its own.
+bool starts_archive(const std::string& path) {
+  std::array<std::byte, formats::kTarBlock> block{};
+  const Bytes start = Bytes(block).first(io::FileSource(path).read_at(0, block));
+  formats::TarHeader header;
+  return !formats::compression_name(start).empty() ||
+         (start.size() == block.size() && formats::read_tar_header(start, header) == formats::TarHeaderState::good);
+}
+
+/// Throws Error{usage} with the command that joins them for a part of a split archive: the others are beside it.
+void refuse_part_of_archive(const std::string& path) {
+  const fs::path file(path);
+  const std::string name = file.filename();
+  const auto given = part_name(name);
+  if (!given) return;
+  std::error_code ignored;
+  std::vector<std::string> parts;
+  for (const FolderEntry& entry : folder_entries(io::parent_folder(path), ignored)) {
+    const auto part = part_name(entry.name);
+    if (part && part->archive == given->archive && !entry.is_folder()) parts.push_back(entry.path());
   }
-  return sets.empty() ? std::string() : fmt::format("; '{}' does: give the folder of each set", *sets.begin());
+  // 9 before 10, as their lengths are
+  std::ranges::sort(parts, {}, [](const std::string& part) { return std::pair(part.size(), part); });
+  if (parts.size() < 2 || starts_archive(parts[1])) return;
+  std::string words;
+  for (const std::string& part : parts) words += shell_word(part) + ' ';
+  throw Error(ErrorCode::usage, At{path}, "'{}' is one of {} parts of a split archive: `cat {}>{}` puts them together",
+              path, parts.size(), words, shell_word(io::join_path(io::parent_folder(path), given->archive)));
 }
 
 /// Turns operands into shards.
@@ -128,8 +170,9 @@ class ShardFinder {
 
   [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
     if (!holds_compressed) {
+      const std::vector<std::string> sets = sets_in(folder);
       throw Error(ErrorCode::not_found, At{folder}, "folder '{}' contains no *.tar file{}", folder,
-                  hint_at_sets_below(folder));
+                  sets.empty() ? std::string() : fmt::format("; '{}' does: give the folder of each set", sets.front()));
     }
     throw Error(ErrorCode::unsupported, At{folder},
                 "folder '{}' contains only compressed tars such as '{}', which do not allow random access; {} writes "
@@ -140,6 +183,7 @@ class ShardFinder {
   void add_shard(const std::string& path, const std::string& named_by) {
     std::error_code error;
     const std::uint64_t bytes = fs::file_size(path, error);
+    if (!error) refuse_part_of_archive(path);
     if (error == std::errc::no_such_file_or_directory) refuse_absent(path, named_by);
     if (error) refuse_special_file(path);
     if (error) throw system_error(error.value(), "read as a shard", path);
@@ -195,6 +239,30 @@ std::uint64_t ShardSet::bytes() const {
   std::uint64_t sum = 0;
   for (const ShardFile& shard : shards) sum += shard.bytes;
   return sum;
+}
+
+std::vector<std::string> sets_in(const std::string& folder) {
+  std::error_code ignored;
+  std::vector<std::string> sets;
+  const std::vector<FolderEntry> entries = folder_entries(folder, ignored);
+  if (std::ranges::any_of(entries, is_tar)) return sets;
+  for (const FolderEntry& entry : entries) {
+    if (std::ranges::any_of(folder_entries(entry.path(), ignored), is_tar)) sets.push_back(entry.path());
+  }
+  std::ranges::sort(sets);
+  return sets;
+}
+
+void refuse_folder_of_sets(const std::string& operand,
+                           const std::function<std::string(const std::string&, const std::string&)>& command) {
+  if (is_address(operand)) return;
+  const std::vector<std::string> sets = sets_in(operand);
+  if (sets.empty()) return;
+  std::string commands;
+  for (const std::string& set : sets)
+    commands += fmt::format("{}`{}`", commands.empty() ? "" : ", ", command(set, fs::path(set).filename()));
+  throw Error(ErrorCode::usage, At{operand}, "'{}' has the sets of a split, which stay apart: use {}", operand,
+              commands);
 }
 
 std::vector<std::string> tar_names_in(const std::string& folder) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,6 +64,15 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& conte
 /// Names of the tars directly in a local folder, including compressed ones, sorted, without folders and hidden ones.
 /// Throws the errors of listing.
 std::vector<std::string> tar_names_in(const std::string& folder);
+
+/// The folders of the sets in a local folder that has no tar itself, such as out/train and out/val; empty if it is not
+/// one.
+std::vector<std::string> sets_in(const std::string& folder);
+
+/// Throws Error{usage} if a local `operand` is such a folder: `command` writes one set, and returns the command for the
+/// set in the given folder, of the given name.
+void refuse_folder_of_sets(const std::string& operand,
+                           const std::function<std::string(const std::string& set, const std::string& name)>& command);
 
 /// The shards in the manifest of a folder behind HTTP, with their sizes. Without a manifest of ours, throws the error
 /// about the missing listing; otherwise like read_set_manifest().

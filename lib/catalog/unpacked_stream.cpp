@@ -1,12 +1,15 @@
 #include "catalog/unpacked_stream.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include <archive.h>
 
 #include "core/error.hpp"
+#include "formats/tar_header.hpp"
 
 namespace shardkit::catalog {
 namespace {
@@ -15,10 +18,47 @@ struct ArchiveFree {
   void operator()(archive* handle) const { archive_read_free(handle); }
 };
 
+/// Passes over frames without data before the first of zstd or lz4, which libarchive takes for zstd's.
+class FrameSkipper {
+ public:
+  /// What is left of the next piece of a file; empty if nothing is.
+  Bytes skip(Bytes piece) {
+    while (!piece.empty() && !is_past_) {
+      const std::size_t in_frame = std::min<std::uint64_t>(frame_, piece.size());
+      frame_ -= in_frame;
+      piece = piece.subspan(in_frame);
+      if (piece.empty()) break;
+      const std::size_t head = std::min(kHead - head_.size(), piece.size());
+      head_.insert(head_.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(head));
+      piece = piece.subspan(head);
+      if (head_.size() < kHead) break;
+      const auto frame = formats::skippable_frame(head_);
+      if (!frame) {
+        is_past_ = true;
+        head_.insert(head_.end(), piece.begin(), piece.end());
+        return head_;
+      }
+      frame_ = *frame;
+      head_.clear();
+    }
+    return piece;
+  }
+
+  /// At the end of the file: the bytes that were too few for a frame.
+  Bytes remaining() { return is_past_ ? Bytes() : (is_past_ = true, Bytes(head_)); }
+
+ private:
+  static constexpr std::size_t kHead = formats::kSkippableHead;
+  bool is_past_ = false;
+  std::uint64_t frame_ = 0;
+  std::vector<std::byte> head_;
+};
+
 }  // namespace
 
 struct UnpackedStream::Reader {
   ReadPacked read_packed;
+  FrameSkipper frames{};
   std::unique_ptr<archive, ArchiveFree> handle{archive_read_new()};
   bool is_open = false;
   std::exception_ptr failure{};  ///< of read_packed, which cannot pass through libarchive
@@ -43,7 +83,12 @@ struct UnpackedStream::Reader {
   static la_ssize_t read(archive* handle, void* data, const void** block) {
     Reader& reader = *static_cast<Reader*>(data);
     try {
-      const Bytes bytes = reader.read_packed();
+      Bytes bytes;
+      for (bool more = true; more && bytes.empty();) {
+        const Bytes packed = reader.read_packed();
+        more = !packed.empty();
+        bytes = more ? reader.frames.skip(packed) : reader.frames.remaining();
+      }
       *block = bytes.data();
       return static_cast<la_ssize_t>(bytes.size());
     } catch (...) {

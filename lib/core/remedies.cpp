@@ -17,7 +17,7 @@ std::span<const Words> words_in_use;
 std::string filled(Act act, const std::vector<std::string>& gaps = {}) {
   const auto words = std::ranges::find(words_in_use, act, &Words::act);
   if (words == words_in_use.end()) {
-    std::string text = (act < Act::salvage ? "" : " ") + std::string(enum_names(act)[static_cast<std::size_t>(act)]);
+    std::string text = (act < Act::set_folder ? "" : " ") + std::string(enum_names(act)[static_cast<std::size_t>(act)]);
     for (const std::string& gap : gaps) text += (gap.empty() || gap.starts_with(' ') ? "" : " ") + gap;
     return text;
   }
@@ -45,6 +45,7 @@ std::string list(const Named& shards) { return filled(Act::list, {words(shards)}
 
 std::string reshard(const Named& shards, const Repairs& repairs) {
   std::string command = filled(Act::reshard, {words(shards)});
+  if (!repairs.set.empty()) command += filled(Act::set_folder, {shell_word(repairs.set)});
   if (repairs.salvage) command += filled(Act::salvage);
   if (repairs.mark_duplicates) command += filled(Act::mark_duplicates);
   if (repairs.drop_bad) command += filled(Act::drop_bad);

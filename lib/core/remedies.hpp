@@ -33,6 +33,7 @@ enum class Act {
   check_repair,
   stage,
   // options of them
+  set_folder,
   salvage,
   mark_duplicates,
   drop_bad,
@@ -48,12 +49,11 @@ enum class Act {
 };
 constexpr auto enum_names(Act) {
   return std::to_array<std::string_view>(
-      {"verify",      "list",          "reshard",      "convert",        "list_classes",
-       "add_header",  "from_parquet",  "plan",         "merge",          "parts",
-       "index",       "index_replace", "move_away",    "evict",          "release",
-       "release_all", "check_repair",  "stage",        "salvage",        "mark_duplicates",
-       "drop_bad",    "merge_classes", "rename",       "shards",         "multiple_of",
-       "leave_out",   "max_bad",       "index_reader", "stage_in_cache", "stage_by_size"});
+      {"verify",       "list",           "reshard",      "convert", "list_classes",  "add_header", "from_parquet",
+       "plan",         "merge",          "parts",        "index",   "index_replace", "move_away",  "evict",
+       "release",      "release_all",    "check_repair", "stage",   "set_folder",    "salvage",    "mark_duplicates",
+       "drop_bad",     "merge_classes",  "rename",       "shards",  "multiple_of",   "leave_out",  "max_bad",
+       "index_reader", "stage_in_cache", "stage_by_size"});
 }
 
 /// The words for an act.
@@ -77,6 +77,7 @@ struct Repairs {
   bool merge_classes = false;    ///< labels that mean different classes in different folders
   std::string rename = {};       ///< "=jpg": members without an extension
   std::uint64_t shards = 0;      ///< to write; 0: as usual. Repairs nothing
+  std::string set = {};          ///< folder below the output, for one of several sets. Repairs nothing
 
   bool any() const { return salvage || mark_duplicates || drop_bad || merge_classes || !rename.empty(); }
 };

@@ -43,7 +43,9 @@ std::string lower_portable(std::string_view text, std::string_view kept) {
     if (kept.find(c) != std::string_view::npos) {
       out += c;
     } else {
-      append_portable(out, lower_case(c));
+      const std::size_t start = out.size();
+      append_portable(out, c);
+      for (std::size_t i = start; i < out.size(); ++i) out[i] = lower_case(out[i]);
     }
   }
   return out;

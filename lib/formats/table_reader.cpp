@@ -1,6 +1,7 @@
 #include "formats/table_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -247,6 +248,28 @@ class TableReader::CsvScanner {
   RowFault fault_;
 };
 
+/// What is at byte `at`, if it is something that other programs write for JSON; else empty.
+std::string json_habit(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return {};
+  if (text[at] == '\'') return "a text in single quotes, but JSON has double quotes";
+  const std::size_t before = text.substr(0, at).find_last_not_of(" \t");
+  if ((text[at] == '}' || text[at] == ']') && before != std::string_view::npos && text[before] == ',')
+    return fmt::format("a comma before '{}'", text[at]);
+  constexpr std::string_view kLetters = "-NaInfityoeTrulsFd";
+  const std::size_t first = text.substr(0, at).find_last_not_of(kLetters) + 1;
+  const std::string_view word = text.substr(first, text.find_first_not_of(kLetters, at) - first);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kWords{{{"NaN", "null"},
+                                                                                 {"nan", "null"},
+                                                                                 {"Infinity", "null"},
+                                                                                 {"-Infinity", "null"},
+                                                                                 {"None", "null"},
+                                                                                 {"undefined", "null"},
+                                                                                 {"True", "true"},
+                                                                                 {"False", "false"}}};
+  const auto* const found = std::ranges::find(kWords, word, &std::pair<std::string_view, std::string_view>::first);
+  return found == kWords.end() ? std::string() : fmt::format("{}, but JSON has {}", word, found->second);
+}
+
 std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
   if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
     return RowFault{"bytes that are not UTF-8; JSON is written in UTF-8", bad};
@@ -259,8 +282,12 @@ std::optional<RowFault> read_json_row(std::string_view text, Json& row) {
     return RowFault{"a number is too large; write it as a string"};
   } catch (const Json::parse_error& error) {  // counts the byte that it stopped at
     const std::size_t at = std::clamp<std::size_t>(error.byte, 1, text.size() + 1) - 1;
-    return RowFault{
-        fmt::format("not JSON from byte {} of the line onwards; a line contains one whole object", error.byte), at};
+    const std::string habit = json_habit(text, at);
+    return RowFault{habit.empty() ? fmt::format("not JSON from byte {} of the line onwards; a line contains one whole "
+                                                "object",
+                                                error.byte)
+                                  : fmt::format("not JSON at byte {} of the line: {}", error.byte, habit),
+                    at};
   }
   if (!row.is_object()) return RowFault{"not a JSON object; a line contains one object, {\"name\": value, ...}"};
   return find_changed_number(text);

@@ -21,11 +21,17 @@ struct FieldSpan {
   std::size_t length;
 };
 constexpr FieldSpan kName{0, 100};
+constexpr FieldSpan kMode{100, 8};
+constexpr FieldSpan kUid{108, 8};
+constexpr FieldSpan kGid{116, 8};
 constexpr FieldSpan kSize{124, 12};
+constexpr FieldSpan kMtime{136, 12};
 constexpr FieldSpan kChecksum{148, 8};
 constexpr std::size_t kType = 156;
 constexpr FieldSpan kLinkTarget{157, 100};
 constexpr FieldSpan kMagic{257, 8};
+constexpr FieldSpan kDeviceMajor{329, 8};
+constexpr FieldSpan kDeviceMinor{337, 8};
 constexpr FieldSpan kPrefix{345, 155};
 constexpr std::size_t kSparseContinues = 482;     // in an old GNU sparse header
 constexpr std::size_t kSparseMapContinues = 504;  // in the blocks that continue its map
@@ -68,11 +74,47 @@ std::optional<std::uint64_t> parse_base256(std::string_view field) {
   return value;
 }
 
-// Field positions of a POSIX ustar header.
-constexpr std::size_t kMode = 100;
-constexpr std::size_t kUid = 108;
-constexpr std::size_t kGid = 116;
-constexpr std::size_t kMtime = 136;
+/// The fields that Python's tarfile reads as numbers, in every header and whatever its type is (TarInfo.frombuf). One
+/// that it cannot read ends its listing after the first member without an error, and so webdataset's.
+struct NumericField {
+  std::string_view name;
+  FieldSpan span;
+};
+constexpr std::array<NumericField, 8> kNumericFields{{{"mode", kMode},
+                                                      {"uid", kUid},
+                                                      {"gid", kGid},
+                                                      {"size", kSize},
+                                                      {"mtime", kMtime},
+                                                      {"checksum", kChecksum},
+                                                      {"devmajor", kDeviceMajor},
+                                                      {"devminor", kDeviceMinor}}};
+
+/// Whether tarfile.nti() takes a field: base-256 behind one of two bytes, or int(text, 8) up to the first NUL, which
+/// allows a sign, "0o" and single underscores.
+bool python_reads(std::string_view field) {
+  using namespace std::string_view_literals;
+  if (field.front() == '\x80' || field.front() == '\xff') return true;
+  std::string_view text = field.substr(0, field.find('\0'));
+  constexpr std::string_view kSpace = " \t\n\v\f\r\x1c\x1d\x1e\x1f"sv;
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return true;
+  text = text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+  if (text.front() == '+' || text.front() == '-') text.remove_prefix(1);
+  const bool has_base = text.starts_with("0o") || text.starts_with("0O");
+  if (has_base) text.remove_prefix(2);
+  bool digit_before = has_base;
+  for (const char c : text) {
+    if (c == '_' ? !digit_before : c < '0' || c > '7') return false;
+    digit_before = c != '_';
+  }
+  return !text.empty() && text.back() != '_';
+}
+
+std::string_view field_unreadable_by_python(std::string_view block) {
+  const auto found = std::ranges::find_if(
+      kNumericFields, [&](const NumericField& numeric) { return !python_reads(field(block, numeric.span)); });
+  return found == kNumericFields.end() ? std::string_view() : found->name;
+}
 
 void put(MutableBytes block, std::size_t at, std::string_view text) {
   std::copy_n(as_bytes(text).begin(), text.size(), block.begin() + static_cast<std::ptrdiff_t>(at));
@@ -106,6 +148,9 @@ TarHeaderState read_tar_header(Bytes bytes, TarHeader& header) {
   header.prefix = is_ustar ? text_field(block, kPrefix) : std::string_view();
   header.link_target = text_field(block, kLinkTarget);
   header.sparse_continues = header.type == 'S' && block[kSparseContinues] != '\0';
+  header.unreadable = field_unreadable_by_python(block);
+  header.times_in_prefix =
+      !is_ustar && header.type != 'S' && !is_tar_extension(header.type) && block[kPrefix.offset] != '\0';
   const std::string_view size = field(block, kSize);
   header.base256_size = (static_cast<unsigned char>(size.front()) & 0x80U) != 0;
   const auto value = parse_tar_number(size);
@@ -143,12 +188,27 @@ bool has_tar_magic(Bytes block) {
   return block.size() == kTarBlock && field(as_text(block), kMagic).substr(0, 5) == "ustar";
 }
 
+std::optional<std::uint64_t> skippable_frame(Bytes start) {
+  // A magic of 0x184D2A50 to 0x184D2A5F and a size, both little-endian (RFC 8878, 3.1.2).
+  if (start.size() < kSkippableHead || as_text(start).substr(1, 3) != "\x2a\x4d\x18") return std::nullopt;
+  if ((start.front() & std::byte{0xf0}) != std::byte{0x50}) return std::nullopt;
+  std::uint64_t size = 0;
+  for (std::size_t i = kSkippableHead; i-- > 4;) size = size << 8U | std::to_integer<std::uint64_t>(start[i]);
+  return size;
+}
+
 bool is_git_lfs_pointer(Bytes content) {
   return content.size() < 1024 && as_text(content).starts_with("version https://git-lfs.github.com/spec/");
 }
 
 std::string_view compression_name(Bytes start) {
   using namespace std::string_view_literals;
+  if (const auto frame = skippable_frame(start)) {
+    const std::uint64_t left = start.size() - kSkippableHead;
+    const std::string_view behind =
+        *frame < left ? compression_name(start.subspan(kSkippableHead + *frame)) : std::string_view();
+    return behind.empty() ? "zstd or lz4" : behind;
+  }
   struct Magic {
     std::string_view bytes;
     std::string_view name;
@@ -189,11 +249,11 @@ void write_ustar_header(MutableBytes block, std::string_view name, std::uint64_t
   }
   std::fill(block.begin(), block.end(), std::byte{0});
   put(block, 0, name);
-  put(block, kMode, "0000444");
-  put(block, kUid, "0000000");
-  put(block, kGid, "0000000");
+  put(block, kMode.offset, "0000444");
+  put(block, kUid.offset, "0000000");
+  put(block, kGid.offset, "0000000");
   put(block, kSize.offset, fmt::format("{:011o}", size));
-  put(block, kMtime, "00000000000");
+  put(block, kMtime.offset, "00000000000");
   put(block, kChecksum.offset, "        ");  // counts as spaces in its own sum
   put(block, kType, "0");
   put(block, kMagic.offset,

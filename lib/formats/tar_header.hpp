@@ -38,6 +38,8 @@ struct TarHeader {
   std::uint64_t size = 0;
   bool base256_size = false;      ///< the size is stored in binary
   bool sparse_continues = false;  ///< old GNU sparse file whose map continues in the next block
+  std::string_view unreadable;    ///< name of a numeric field that Python cannot read; empty: none
+  bool times_in_prefix = false;   ///< GNU times where Python reads the prefix of the name
 };
 
 enum class TarHeaderState { good, zero, bad_checksum, bad_size };
@@ -62,7 +64,14 @@ bool sparse_map_continues(Bytes block);
 /// True if the magic of the block is that of ustar, pax or GNU, whatever its checksum is.
 bool has_tar_magic(Bytes block);
 
-/// "gzip", "zstd", ...: kind of compressed data with this start; empty if it is not a known one.
+/// Bytes that skippable_frame() looks at.
+inline constexpr std::size_t kSkippableHead = 8;
+/// Bytes behind the head of a frame without data, which some writers of zstd and lz4 put first; empty if `start` is not
+/// one.
+std::optional<std::uint64_t> skippable_frame(Bytes start);
+
+/// "gzip", "zstd", ...: kind of compressed data with this start; empty if it is not a known one. Passes over a
+/// skippable frame.
 std::string_view compression_name(Bytes start);
 
 /// Text that Git LFS leaves in the place of a file that was not fetched (git-lfs docs/spec.md).
@@ -83,6 +92,9 @@ class PaxRecords {
   bool next();
   /// True if next() stopped before the end because the rest is not a record.
   bool damaged() const { return damaged_; }
+
+  /// After next() returned false: what was not read.
+  std::string_view unread() const { return unread_; }
 
   std::string_view keyword() const { return keyword_; }
   std::string_view value() const { return value_; }

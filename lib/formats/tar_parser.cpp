@@ -12,6 +12,14 @@ namespace shardkit::formats {
 namespace {
 
 constexpr std::size_t kTrailerRead = 64U * 1024U;
+constexpr std::string_view kSparseKeywords = "GNU.sparse.";
+constexpr char kContinuedVolume = 'M';  // GNU tar --multi-volume
+constexpr const char* kDamagedRecord = "a damaged PAX record; readers refuse the shard or ignore the rest";
+
+/// Whether a PAX keyword changes where a member is or what it is called.
+bool matters(std::string_view keyword) {
+  return keyword == "path" || keyword == "linkpath" || keyword == "size" || keyword.starts_with(kSparseKeywords);
+}
 
 }  // namespace
 
@@ -109,6 +117,10 @@ void TarParser::on_header(Bytes block) {
       return stop(TarFault::bad_size, offset,
                   "the size in the header is negative or not a number; readers cannot find the members after it");
     case TarHeaderState::good:
+      if (header.type == kContinuedVolume && offset == 0) {
+        return stop(TarFault::not_a_tar, 0,
+                    "this is one of the later volumes of a split archive: unpack all of them with tar --multi-volume");
+      }
       return is_tar_extension(header.type) ? on_extension_header(header) : on_member_header(header);
   }
 }
@@ -144,14 +156,17 @@ void TarParser::on_extension_header(const TarHeader& header) {
   if (header.size > archive_bytes_ - content) {
     return stop(TarFault::truncated, offset, "the file ends within an extended header");
   }
-  next_header_ = content + tar_padded(header.size);
-  if (header.size > kMostWanted) {
-    find(TarFault::oversized_extension, offset,
-         fmt::format("an extended header of {} bytes; its contents about the next member are ignored", header.size));
-    return want(State::header, next_header_, kTarBlock);
+  if (unreadable_.empty()) unreadable_ = header.unreadable;
+  extension_end_ = content + header.size;
+  record_start_.clear();
+  skipped_of_record_ = 0;
+  const bool is_long_name = header.type == 'L' || header.type == 'K';
+  if (is_long_name && header.size > kMostWanted) {
+    find(TarFault::oversized_extension, offset, fmt::format("a name of {} bytes is ignored", header.size));
+    return want(State::header, content + tar_padded(header.size), kTarBlock);
   }
-  if (header.size == 0) return want(State::header, next_header_, kTarBlock);
-  want(State::extension, content, header.size);
+  if (header.size == 0) return want(State::header, content, kTarBlock);
+  want(State::extension, content, std::min<std::uint64_t>(header.size, kMostWanted));
 }
 
 void TarParser::on_extension(Bytes content) {
@@ -166,36 +181,70 @@ void TarParser::on_extension(Bytes content) {
       local_.link_target = text.substr(0, text.find('\0'));
       break;
     case 'g':
-      apply_pax(text, global_);
+      apply_pax(text, end == extension_end_, global_);
       break;
     default:
-      apply_pax(text, local_);
+      apply_pax(text, end == extension_end_, local_);
   }
-  if (state_ != State::done) want(State::header, next_header_, kTarBlock);
+  if (state_ == State::done) return;
+  if (end < extension_end_) {
+    return want(State::extension, end, std::min<std::uint64_t>(extension_end_ - end, kMostWanted));
+  }
+  want(State::header, wanted_.offset + tar_padded(extension_end_ - wanted_.offset), kTarBlock);
 }
 
-void TarParser::apply_pax(std::string_view text, Overrides& overrides) {
-  PaxRecords records(text);
+/// The next piece of a PAX header. A record that continues in the next one is kept until then.
+void TarParser::apply_pax(std::string_view text, bool is_last, Overrides& overrides) {
+  const std::size_t skipped = std::min<std::uint64_t>(skipped_of_record_, text.size());
+  skipped_of_record_ -= skipped;
+  const std::string whole = std::exchange(record_start_, {}).append(text.substr(skipped));
+  PaxRecords records(whole);
   while (records.next()) {
-    const std::string_view keyword = records.keyword();
-    const std::string_view value = records.value();
-    if (keyword == "path" || keyword == "GNU.sparse.name") {
-      overrides.name = value;
-    } else if (keyword == "linkpath") {
-      overrides.link_target = value;
-    } else if (keyword == "size") {
-      const auto size = parse_count(value, std::numeric_limits<std::int64_t>::max());
-      if (!size) {
-        return stop(TarFault::bad_size, wanted_.offset,
-                    "the size in the PAX header is negative or not a number; readers cannot find the members after it");
-      }
-      overrides.size = *size;
+    apply_record(records.keyword(), records.value(), overrides);
+    if (state_ == State::done) return;
+  }
+  if (records.damaged() && !is_last) return keep_start_of_record(records.unread());
+  if (records.damaged() || (is_last && skipped_of_record_ > 0)) {
+    find(TarFault::bad_extension, wanted_.offset, kDamagedRecord);
+  }
+}
+
+/// Of records that do not matter here, such as extended attributes of any size, only the start is looked at.
+void TarParser::keep_start_of_record(std::string_view start) {
+  constexpr std::size_t kLongestKeyword = 4096;
+  std::uint64_t length = 0;
+  const std::size_t space = start.find(' ');
+  const std::size_t equals = start.find('=');
+  const bool has_length = space != std::string_view::npos && parse_number(start.substr(0, space), length);
+  if (!has_length || equals == std::string_view::npos || length < start.size()) {
+    record_start_ = start;
+    if (start.size() < kLongestKeyword) return;
+    find(TarFault::bad_extension, wanted_.offset, kDamagedRecord);
+    length = start.size() + extension_end_ - wanted_.offset - wanted_.length;
+  } else if (matters(start.substr(space + 1, equals - space - 1))) {
+    record_start_ = start;
+    if (length <= kMostWanted) return;
+    find(TarFault::oversized_extension, wanted_.offset, fmt::format("a name of {} bytes is ignored", length));
+  }
+  record_start_.clear();
+  skipped_of_record_ = length - start.size();
+}
+
+void TarParser::apply_record(std::string_view keyword, std::string_view value, Overrides& overrides) {
+  if (!matters(keyword)) return;
+  if (keyword == "path" || keyword == "GNU.sparse.name") {
+    overrides.name = value;
+  } else if (keyword == "linkpath") {
+    overrides.link_target = value;
+  } else if (keyword == "size") {
+    const auto size = parse_count(value, std::numeric_limits<std::int64_t>::max());
+    if (!size) {
+      return stop(TarFault::bad_size, wanted_.offset,
+                  "the size in the PAX header is negative or not a number; readers cannot find the members after it");
     }
-    if (keyword.starts_with("GNU.sparse.")) overrides.sparse = true;
+    overrides.size = *size;
   }
-  if (records.damaged()) {
-    find(TarFault::bad_extension, wanted_.offset, "a damaged PAX record; readers refuse the shard or ignore the rest");
-  }
+  if (keyword.starts_with(kSparseKeywords)) overrides.sparse = true;
 }
 
 void TarParser::on_member_header(const TarHeader& header) {
@@ -205,6 +254,9 @@ void TarParser::on_member_header(const TarHeader& header) {
   entry_.header_offset = offset;
   entry_.record_offset = record_offset_.value_or(offset);
   entry_.data_offset = offset + kTarBlock;
+  entry_.unreadable = std::exchange(unreadable_, {});
+  if (entry_.unreadable.empty()) entry_.unreadable = header.unreadable;
+  if (!entry_.unreadable.empty()) entry_.facts.add(TarFact::unreadable_number);
   record_offset_.reset();
   const Overrides local = std::exchange(local_, {});
 
@@ -214,6 +266,7 @@ void TarParser::on_member_header(const TarHeader& header) {
   if (name) {
     entry_.name = *name;
   } else {
+    if (header.times_in_prefix) entry_.facts.add(TarFact::times_in_prefix);
     if (!header.prefix.empty()) {
       entry_.facts.add(TarFact::ustar_prefix);
       entry_.name.append(header.prefix).append("/");

@@ -26,6 +26,8 @@ enum class TarFact : std::uint32_t {
   base256_size = 1U << 4U,       ///< its size is stored in binary
   sparse = 1U << 5U,             ///< only the pieces between holes are stored
   truncated = 1U << 6U,          ///< the archive ends within its content
+  unreadable_number = 1U << 7U,  ///< Python cannot read a field of its header: TarEntry::unreadable
+  times_in_prefix = 1U << 8U,    ///< Python takes GNU times for the start of its name
 };
 
 class TarFacts {
@@ -44,6 +46,7 @@ struct TarEntry {
   std::string link_target;  ///< of hard and symbolic links
   TarType type = TarType::regular;
   TarFacts facts;
+  std::string_view unreadable;      ///< name of a numeric field that Python cannot read; a constant
   std::uint64_t record_offset = 0;  ///< of the first extended header that belongs to it, else header_offset
   std::uint64_t header_offset = 0;
   std::uint64_t data_offset = 0;
@@ -58,7 +61,7 @@ enum class TarFault {
   bad_checksum,         ///< a later block is not a header; ends the reading
   bad_size,             ///< a size that is negative, above 2^63 - 1 or not a number; ends the reading
   bad_extension,        ///< a damaged PAX record; the rest of that header is ignored
-  oversized_extension,  ///< a PAX header or long name above 1 MiB; ignored
+  oversized_extension,  ///< a name or link target above 1 MiB; ignored
   truncated,            ///< the archive ends within a header or a member
   missing_end,          ///< no end-of-archive block
   short_end,            ///< one end-of-archive block instead of two
@@ -129,7 +132,9 @@ class TarParser {
   void on_bad_checksum(Bytes block);
   void on_extension_header(const TarHeader& header);
   void on_extension(Bytes content);
-  void apply_pax(std::string_view text, Overrides& overrides);
+  void apply_pax(std::string_view text, bool is_last, Overrides& overrides);
+  void apply_record(std::string_view keyword, std::string_view value, Overrides& overrides);
+  void keep_start_of_record(std::string_view start);
   void on_member_header(const TarHeader& header);
   void on_sparse_map(Bytes block);
   void finish_member();
@@ -149,7 +154,10 @@ class TarParser {
   TarFacts pending_facts_;
   std::optional<std::uint64_t> record_offset_;  ///< of the first extended header since the last member
   char extension_type_ = 'x';
-  std::uint64_t next_header_ = 0;  ///< after the extension that is being read
+  std::uint64_t extension_end_ = 0;      ///< of the content of the extension that is being read
+  std::string record_start_;             ///< of a PAX record that continues in the next piece
+  std::uint64_t skipped_of_record_ = 0;  ///< bytes to skip before the next PAX record
+  std::string_view unreadable_;          ///< in an extended header since the last member
 };
 
 }  // namespace shardkit::formats

@@ -101,8 +101,6 @@ bool all_positive(std::span<const double> values) {
   return std::ranges::all_of(values, [](double value) { return value > 0; });
 }
 
-double median_of(std::vector<double> values) { return summarize(values).median; }
-
 }  // namespace
 
 ChangePoints change_points(std::span<const double> values, Better better, double threshold) {
@@ -119,10 +117,10 @@ NewestRun judge_newest(std::span<const double> values, Better better, std::size_
   const std::size_t before = std::max(kLeastBefore, values.size() - std::min(values.size(), kRunsBesideChange - 1));
   std::vector<double> levels;
   for (const double value : values.first(before)) levels.push_back(std::log(value));
-  const double level = median_of(levels);
+  const double level = summarize(levels).median;
   for (double& one : levels) one = std::abs(one - level);
   const auto count = static_cast<double>(before);
-  const double noise = 1.4826 * median_of(levels) * count / (count - 1) * std::sqrt(1 + 1.57 / count);
+  const double noise = 1.4826 * summarize(levels).median * count / (count - 1) * std::sqrt(1 + 1.57 / count);
   const double deviations = student_quantile(kFalseAlarms / static_cast<double>(3 * metrics), before - 1);
   const double limit = std::max(deviations * noise, -std::log(1 - threshold));
   const auto verdict_on = [&](double value) {

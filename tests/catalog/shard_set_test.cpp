@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include "core/error.hpp"
@@ -81,6 +82,18 @@ TEST_CASE("a folder of sets names one of them") {
   write_file(dir.path("sets/train/a.tar"), "x");
   write_file(dir.path("sets/notes/a.txt"), "x");
   CHECK_THROWS_WITH_AS(resolved({dir.path("sets")}), doctest::Contains("sets/train' does"), Error);
+}
+
+TEST_CASE("a part of a split archive is refused with the command that joins all parts in their order") {
+  const TempDir dir;
+  for (const char* name : {"x.tar.9", "x.tar.10", "x.tar.8", "y.tar.gz.aa", "y.tar.gz.ab", "z.tar.1"})
+    write_file(dir.path(name), "a piece");
+  const std::string parts = fmt::format("`cat {0}8 {0}9 {0}10 >{1}`", dir.path("x.tar."), dir.path("x.tar"));
+  CHECK_THROWS_WITH_AS(resolved({dir.path("x.tar.9")}), doctest::Contains(parts.c_str()), Error);
+  CHECK(code_of({dir.path("y.tar.gz.aa")}) == ErrorCode::usage);
+  CHECK(names(resolved({dir.path("z.tar.1")})) == Names{"z.tar.1"});  // there is no other
+  write_file(dir.path("x.tar.9"), "\x1f\x8b of its own");
+  CHECK(names(resolved({dir.path("x.tar.9")})) == Names{"x.tar.9"});
 }
 
 TEST_CASE("names say what is a compressed tar") {

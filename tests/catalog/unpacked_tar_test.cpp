@@ -62,6 +62,20 @@ TEST_CASE("the tar lies on disk as it was before it was compressed, until the ob
   }
 }
 
+TEST_CASE("frames without data in front of zstd and lz4 are passed over") {
+  const std::string frame("\x5f\x2a\x4d\x18\x04\0\0\0size", 12);
+  const std::string large = std::string("\x50\x2a\x4d\x18\0\0\x10\0", 8) + std::string(1U << 20U, 'x');
+  for (const char* filter : {"zstd", "lz4"}) {
+    for (const std::string& frames : {frame, frame + large + frame}) {
+      CAPTURE(filter);
+      Fixture f;
+      const std::string path = f.packed(kTar.bytes(), filter);
+      write_file(path, frames + read_file(path));
+      CHECK(read_file(f.unpacked(path).path()) == kTar.bytes());
+    }
+  }
+}
+
 TEST_CASE("a compressed file that is cut or damaged is refused with the place") {
   Fixture f;
   const std::string path = f.packed(kTar.bytes());

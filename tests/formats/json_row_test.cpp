@@ -47,6 +47,13 @@ TEST_CASE("a line that is no object is refused") {
 
 TEST_CASE("a line that is not JSON is refused from the byte on where it stops to be") {
   CHECK(names(fault_of(R"({"a":1)"), "not JSON from byte"));
+  for (const auto& [row, words] :
+       {std::pair(R"({"a":NaN})", "byte 6 of the line: NaN, but JSON has null"),
+        std::pair(R"({"a":-Infinity})", "-Infinity, but"), std::pair(R"({"a":nan})", "nan, but"),
+        std::pair(R"({"a":True})", "True, but JSON has true"),
+        std::pair(R"({'a':1})", "byte 2 of the line: a text in single quotes"),
+        std::pair(R"({"a":1, })", "a comma before '}'"), std::pair(R"({"a":[1,]})", "before ']'")})
+    CHECK_MESSAGE(names(fault_of(row), words), row);
   CHECK(names(fault_of(R"({"a":1}{"b":2})"), "not JSON from byte 8"));
   for (const char* text : {"{'a':1}", "{\"a\":1,}", "{\"a\":NaN}", "{\"a\":01}", "{\"a\":\"\t\"}", "{\"a\":\"\\x\"}",
                            "path", "{\"a\":\"\\ud800\"}", "// c\n{}", "{\"a\"}", "{1:2}", ""}) {

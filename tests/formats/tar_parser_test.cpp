@@ -59,7 +59,7 @@ TEST_CASE("the ustar prefix goes before the name; GNU headers have none") {
   CHECK(tar.entries[0].name == "some/folder/n.jpg");
   CHECK(tar.entries[0].facts.has(TarFact::ustar_prefix));
   CHECK(tar.entries[1].name == "g.jpg");
-  CHECK(tar.entries[1].facts.empty());
+  CHECK_FALSE(tar.entries[1].facts.has(TarFact::ustar_prefix));
 }
 
 TEST_CASE("PAX path, size and linkpath replace the header's") {
@@ -353,15 +353,61 @@ TEST_CASE("damaged PAX records are reported and the member still read") {
   }
 }
 
-TEST_CASE("PAX and long-name bombs are stepped over without reading them") {
+TEST_CASE("names of over a MiB are stepped over, PAX records of any size that do not matter are skipped") {
   const std::string bomb(TarParser::kMostWanted + 1, 'b');
-  for (const char type : {'x', 'g', 'L', 'K'}) {
-    const auto tar =
-        scan_both_ways(TarBuilder().member({.name = "p", .type = type}, bomb).file("a", "x").end().bytes());
-    CHECK(tar.faults() == Faults{TarFault::oversized_extension});
-    CHECK(tar.entries.at(0).name == "a");
-    CHECK(tar.entries.at(0).record_offset == 0);
+  const auto with = [&](const std::string& header, char type) {
+    return scan_both_ways(TarBuilder().member({.name = "p", .type = type}, header).file("a", "x").end().bytes());
+  };
+  struct Row {
+    std::string header;
+    Faults faults;
+    std::string name;
+  };
+  const std::string attribute = pax_record("SCHILY.xattr.user.big", bomb + bomb);
+  const std::string path = pax_record("path", "b");
+  const Faults none;
+  const Faults damaged{TarFault::bad_extension};
+  for (const char type : {'L', 'K'}) {
+    CHECK(with(bomb, type).faults() == Faults{TarFault::oversized_extension});
+    CHECK(with(bomb, type).entries.at(0).name == "a");
   }
+  for (const Row& row : {Row{attribute + path, none, "b"}, Row{path + attribute, none, "b"},
+                         Row{attribute + attribute + path + attribute, none, "b"}, Row{bomb, damaged, "a"},
+                         Row{path + bomb, damaged, "b"}, Row{attribute.substr(0, bomb.size()), damaged, "a"},
+                         Row{pax_record("path", bomb) + attribute, {TarFault::oversized_extension}, "a"},
+                         Row{pax_record("comment", std::string(TarParser::kMostWanted - 60, 'c')) + path, none, "b"}}) {
+    for (const char type : {'x', 'g'}) {
+      CAPTURE(row.header.size());
+      const auto tar = with(row.header, type);
+      CHECK(tar.faults() == row.faults);
+      CHECK(tar.entries.at(0).name == row.name);
+      CHECK(tar.entries.at(0).record_offset == 0);
+    }
+  }
+}
+
+TEST_CASE("a later volume of a split archive is not a tar") {
+  const auto tar = scan_both_ways(TarBuilder().member({.name = "a", .type = 'M'}, "rest").end().bytes());
+  CHECK(tar.faults() == Faults{TarFault::not_a_tar});
+}
+
+TEST_CASE("header fields that Python's tarfile cannot read are facts of the member behind them") {
+  const auto facts = [](std::size_t offset, const std::string& text, bool in_extension = false) {
+    std::string tar =
+        TarBuilder().member({.name = "a", .magic = kGnuMagic}, "x").pax({{"mtime", "1"}}).file("b", "y").end().bytes();
+    tar.replace((in_extension ? 1024 : 0) + offset, text.size(), text);
+    fix_checksum(tar, in_extension ? 1024 : 0);
+    return scan_both_ways(tar).entries.at(in_extension ? 1 : 0);
+  };
+  for (const std::size_t offset : {100, 108, 116, 136, 329, 337}) {
+    CAPTURE(offset);
+    CHECK(facts(offset, std::string("root\0", 5)).facts.has(TarFact::unreadable_number));
+    CHECK(facts(offset, std::string("root\0", 5), true).facts.has(TarFact::unreadable_number));
+    CHECK_FALSE(facts(offset, std::string(" 0o17 \0", 7)).facts.has(TarFact::unreadable_number));
+  }
+  CHECK(facts(108, "root").unreadable == "uid");
+  CHECK(facts(345, "15023456701").facts.has(TarFact::times_in_prefix));
+  CHECK(facts(345, "15023456701").name == "a");
 }
 
 TEST_CASE("extended headers without a member are a truncated archive") {

@@ -18,7 +18,17 @@
 namespace shardkit::dataset {
 namespace {
 
-/// The first sample of a key in the order of shards.
+/// Adds the members of a further piece of a sample. Of members with one name the last counts.
+void join(formats::IndexSample& whole, formats::IndexSample&& piece) {
+  if (piece.label) whole.label = piece.label;
+  whole.key = std::move(piece.key);
+  for (formats::IndexMember& member : piece.members) {
+    std::erase_if(whole.members, [&](const formats::IndexMember& other) { return other.name == member.name; });
+    whole.members.push_back(std::move(member));
+  }
+}
+
+/// The first sample of a key in the order of shards, with its pieces in all of its shard.
 class Search {
  public:
   Search(const catalog::ShardSet& set, const std::string& key, Context& context)
@@ -41,11 +51,8 @@ class Search {
     const catalog::ShardFile& shard = set_.shards[at];
     ListingVisitor visitor;
     visitor.sample = [&](formats::IndexSample&& sample) {
-      if (sample.key == key_) {
-        found(at, std::move(sample));
-        return false;
-      }
-      return at < first_;
+      if (sample.key == key_) found(at, std::move(sample));
+      return at < first_ || (at == first_ && !is_unique_);
     };
     visitor.finding = warn_of_damage(shard, context_);
     lister_.list(shard, visitor);
@@ -54,15 +61,17 @@ class Search {
 
   void found(std::size_t at, formats::IndexSample&& sample) {
     const std::scoped_lock lock(mutex_);
-    if (at >= first_) return;
+    if (at > first_) return;
+    if (at < first_) sample_.emplace();
     first_ = at;
-    sample_ = std::move(sample);
+    join(*sample_, std::move(sample));
   }
 
   const catalog::ShardSet& set_;
   const std::string& key_;
   Context& context_;
   const SampleLister lister_;
+  const bool is_unique_ = set_.manifest && !set_.manifest->plan_hash.empty();  ///< convert and reshard repeat no key
   std::atomic<std::size_t> first_;
   std::mutex mutex_;
   std::optional<formats::IndexSample> sample_;

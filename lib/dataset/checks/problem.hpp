@@ -34,6 +34,8 @@ enum class ProblemCode {
   gnu_longname,
   ustar_prefix,
   base256_size,
+  header_number,
+  header_times,
   large_member,
   sparse,
   hard_link,
@@ -57,6 +59,7 @@ enum class ProblemCode {
   // samples
   empty_shard,
   duplicate_extension,
+  repeated_member,
   split_sample,
   duplicate_key,
   missing_label,
@@ -66,6 +69,7 @@ enum class ProblemCode {
   class_count,
   label_gap,
   label_conflict,
+  image_in_sets,
   orphan_member,
   differing_members,
   // images

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -87,6 +88,8 @@ constexpr std::pair<formats::TarFact, ProblemCode> kFactProblems[] = {
     {formats::TarFact::gnu_long_name, ProblemCode::gnu_longname},
     {formats::TarFact::ustar_prefix, ProblemCode::ustar_prefix},
     {formats::TarFact::base256_size, ProblemCode::base256_size},
+    {formats::TarFact::unreadable_number, ProblemCode::header_number},
+    {formats::TarFact::times_in_prefix, ProblemCode::header_times},
     {formats::TarFact::sparse, ProblemCode::sparse},
 };
 
@@ -105,12 +108,6 @@ constexpr bool ends_reading(formats::TarFault fault) {
 }
 
 static_assert(kFaultCodes.size() == static_cast<std::size_t>(formats::TarFault::data_after_end) + 1);
-
-/// The usual extension of an image's kind; empty if unknown.
-std::string extension_of(image::ImageKind kind) {
-  if (kind == image::ImageKind::unknown) return {};
-  return kind == image::ImageKind::jpeg ? "jpg" : lower_case(enum_name(kind));
-}
 
 bool has_dot(const formats::IndexMember& member) { return member.extension.find('.') != std::string::npos; }
 
@@ -138,9 +135,11 @@ class ShardChecker final : public formats::TarHandler {
     for (const auto& content : contents_) {
       if (content->begin(entry, *name)) reading_.push_back(content.get());
     }
-    reading_label_ = !has_label_ && lower_case(name->extension) == kLabelExtension;  // the first is the label
+    // Of members with one name the last is the label, of others the first.
+    reading_label_ = (!has_label_ || label_name_ == entry.name) && lower_case(name->extension) == kLabelExtension;
     if (reading_label_) {
       has_label_ = true;
+      label_name_ = entry.name;
       label_offset_ = entry.record_offset;
       label_reader_.start();
     }
@@ -179,8 +178,8 @@ class ShardChecker final : public formats::TarHandler {
     const formats::ManifestShard* record = expected.record();
     const bool is_shorter = record != nullptr && shard.bytes < record->bytes;
     const bool is_whole = last && is_whole_before_cut(last->members, extensions_, shard.bytes);
-    const bool is_odd = last && !is_whole && !extensions_.empty();
-    const bool is_cut = end_ && (ends_reading(end_->fault) || is_shorter || is_odd);
+    report_.ends_within_sample = end_ && last && is_start_of_sample(last->members, extensions_);
+    const bool is_cut = end_ && (ends_reading(end_->fault) || is_shorter || report_.ends_within_sample);
     if (last && (is_whole || !is_cut)) finish_sample(*last);
     if (end_) note_end(shard, expected, is_cut);
     if (report_.samples == 0 && !damaged_) report_.log.add(ProblemCode::empty_shard, std::nullopt, "");
@@ -209,7 +208,9 @@ class ShardChecker final : public formats::TarHandler {
 
   void check_facts(const formats::TarEntry& entry) {
     for (const auto& [fact, code] : kFactProblems) {
-      if (entry.facts.has(fact)) report_.log.add(code, entry.record_offset, entry.name);
+      if (!entry.facts.has(fact)) continue;
+      const std::string_view detail = fact == formats::TarFact::unreadable_number ? entry.unreadable : "";
+      report_.log.add(code, entry.record_offset, entry.name, detail);
     }
   }
 
@@ -263,11 +264,18 @@ class ShardChecker final : public formats::TarHandler {
 
   void check_extensions(const formats::IndexSample& sample) {
     extensions_.clear();
-    for (const formats::IndexMember& member : sample.members) extensions_.push_back(member.extension);
+    std::set<std::string_view> names;
+    bool is_repeated = false;
+    for (const formats::IndexMember& member : sample.members) {
+      extensions_.push_back(member.extension);
+      if (names.insert(member.name).second) continue;
+      report_.log.add(ProblemCode::repeated_member, member.offset, sample.key, member.name);
+      is_repeated = true;
+    }
     std::vector<std::string_view> extensions(extensions_.begin(), extensions_.end());
     std::sort(extensions.begin(), extensions.end());
     const auto twice = std::adjacent_find(extensions.begin(), extensions.end());
-    if (twice != extensions.end()) {
+    if (twice != extensions.end() && !is_repeated) {
       report_.log.add(ProblemCode::duplicate_extension, sample.offset, sample.key, *twice);
     }
     // If there is also an image without it, a second dot is meant: a.jpg with a.seg.png. If every member has one, it
@@ -281,9 +289,14 @@ class ShardChecker final : public formats::TarHandler {
   /// `extensions` are sorted.
   void note_kind(const std::vector<std::string_view>& extensions, const formats::IndexSample& sample) {
     constexpr std::size_t most = 64;  // enough to show a shard in which every sample is of its own kind
-    const auto is_side = [&](std::string_view extension) { return is_side_member(extension, facts_.primary); };
-    if (std::ranges::all_of(extensions, is_side)) {
-      report_.log.add(ProblemCode::orphan_member, sample.offset, sample.key, extensions.front());
+    switch (content_of(sample, facts_.primary)) {
+      case SampleContent::data:
+        break;
+      case SampleContent::text:
+        report_.note_text(sample);
+        break;
+      case SampleContent::label:
+        report_.log.add(ProblemCode::orphan_member, sample.offset, sample.key, extensions.front());
     }
     std::string name;  // without the label: missing_label reports that
     for (const std::string_view extension : extensions) {
@@ -308,6 +321,7 @@ class ShardChecker final : public formats::TarHandler {
   formats::SampleGrouper grouper_;
   LabelReader label_reader_;
   bool has_label_ = false;  ///< the current sample has a .cls
+  std::string label_name_;
   std::uint64_t label_offset_ = 0;
   std::optional<std::uint64_t> label_;  ///< of the current sample, once read
   bool bad_label_ = false;
@@ -316,6 +330,11 @@ class ShardChecker final : public formats::TarHandler {
 };
 
 }  // namespace
+
+std::string extension_of(image::ImageKind kind) {
+  if (kind == image::ImageKind::unknown) return {};
+  return kind == image::ImageKind::jpeg ? "jpg" : lower_case(enum_name(kind));
+}
 
 void verify_shard(const ShardCheck& check, ShardReport& report, Context& context) {
   const bool has_index = !check.expected.index_path.empty();

@@ -16,6 +16,7 @@
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_parser.hpp"
+#include "image/image_header.hpp"
 
 namespace shardkit::dataset {
 
@@ -61,8 +62,15 @@ struct ShardReport {
   std::unordered_map<std::uint64_t, std::uint64_t> samples_by_label;
   std::map<std::string, SampleKind> kinds;  ///< by the samples' extensions without the label's, sorted and joined
   SampleKind unlabeled;
-  std::string nameless_kind;  ///< extension for the first member without one, by its first bytes; empty: unknown
-  bool damaged = false;       ///< bytes or samples of it are lost, so that the set is incomplete
+  std::vector<SampleKind> texts;    ///< samples of texts alone; the last stands for all that are not listed
+  std::string nameless_kind;        ///< extension for the first member without one, by its first bytes; empty: unknown
+  bool ends_within_sample = false;  ///< see is_start_of_sample()
+  bool damaged = false;             ///< bytes or samples of it are lost, so that the set is incomplete
+
+  void note_text(const formats::IndexSample& sample) {
+    if (texts.size() < ProblemLog::kMostErrorsListed) texts.emplace_back();
+    texts.back().add(sample);
+  }
 };
 
 /// Facts about the samples of a set, from its manifests.
@@ -70,6 +78,9 @@ struct SampleFacts {
   std::vector<std::uint64_t> labels;  ///< of the classes, sorted; empty: any label is valid
   PrimaryExtensions primary;
 };
+
+/// The usual extension of an image's kind; empty if unknown.
+std::string extension_of(image::ImageKind kind);
 
 /// What a shard is checked against.
 struct ShardCheck {

@@ -366,6 +366,14 @@ ExtractResult extract(const ExtractOptions& options, Context& context) {
 }
 
 ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& context) {
+  for (const std::string& shards : options.shards) {
+    catalog::refuse_folder_of_sets(shards, [&](const std::string& set, const std::string& name) {
+      ExtractOptions other = options;
+      other.shards = {set};
+      other.target = io::join_path(options.target, name);
+      return command_text("shardctl extract", other);
+    });
+  }
   if (options.shards.size() == 1) {
     ExtractOptions other = options;
     std::swap(other.shards.front(), other.target);

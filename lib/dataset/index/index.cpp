@@ -90,6 +90,7 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
 /// Announces a run, because a manifest written here would hide what a convert adds meanwhile.
 std::unique_ptr<io::RunFile> announce(io::OutputFiles& files, const std::string& folder) {
   auto run = begin_run(files, folder);
+  files.claim(folder, "index", true);
   if (!run) return run;
   run->follow("index");
   for (const io::Run& other : run->others()) {
@@ -172,19 +173,35 @@ void require_whole(const std::string& path, Context& context) {
       source, scan, [](Bytes) {}, context);
 }
 
-/// Shards that the manifest lists and that --replace would forget without a word.
-void warn_of_missing(const std::string& folder, const std::vector<std::string>& tars, Context& context) {
+/// Shards that the manifest lists and that --replace would forget without a word. Returns their indexes for other
+/// readers.
+std::vector<std::string> indexes_of_missing(const std::string& folder, const std::vector<std::string>& tars,
+                                            Context& context) {
   const std::string path = io::join_path(folder, formats::kManifestName);
   formats::Manifest manifest;
   try {
     manifest = formats::read_manifest(io::read_text_file(path), path);
   } catch (const Error&) {
-    return;  // --replace is for damaged ones, too
+    return {};  // --replace is for damaged ones, too
   }
   std::erase_if(manifest.shards, [&](const auto& shard) { return std::ranges::find(tars, shard.name) != tars.end(); });
-  if (manifest.shards.empty()) return;
+  if (manifest.shards.empty()) return {};
   context.warn("shards_missing", "{} of the replaced manifest not in '{}', first '{}': the new one does not list them",
                format_count(manifest.shards.size(), "shard"), folder, manifest.shards.front().name);
+  const auto indexes_of = [&](const std::string& shard) {
+    std::set<std::string> indexes = {io::join_path(folder, formats::shard_md5_path(shard))};
+    for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
+      if (kind.shard_file != nullptr) indexes.insert(io::join_path(folder, kind.shard_file(shard)));
+    }
+    return indexes;
+  };
+  std::set<std::string> stale;
+  for (const formats::ManifestShard& shard : manifest.shards) stale.merge(indexes_of(shard.name));
+  for (const std::string& tar : tars)
+    std::erase_if(stale, [used = indexes_of(tar)](const auto& index) {
+      return used.contains(index) || !std::filesystem::exists(index);
+    });
+  return {stale.begin(), stale.end()};
 }
 
 /// --replace: removes what convert or reshard wrote about the shards of a folder, damaged or not.
@@ -199,13 +216,13 @@ void forget_conversion(const IndexOptions& options, Context& context) {
   const auto files = io::posix_file_system();
   refuse_foreign_manifest(*files, folder);
   for (const std::string& tar : tars) require_whole(io::join_path(folder, tar), context);
-  warn_of_missing(folder, tars, context);
+  std::vector<std::string> paths = indexes_of_missing(folder, tars, context);
   const std::unique_ptr<io::RunFile> run = announce(*files, folder);
   const auto is_about_shards = [](const std::string& name) {
     return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
            name.ends_with(".index") || name.ends_with(".bad");
   };
-  std::vector<std::string> paths = {io::join_path(folder, formats::kManifestName)};
+  paths.push_back(io::join_path(folder, formats::kManifestName));
   for (const auto& entry : std::filesystem::directory_iterator(state)) {
     if (is_about_shards(entry.path().filename())) paths.push_back(entry.path());
   }

@@ -179,6 +179,18 @@ bool all_have(io::OutputFiles& files, const formats::IndexKind& kind, const std:
   return false;
 }
 
+/// An index would hide that a member's content is not stored where it is.
+void refuse_unstored(const formats::TarEntry& entry, const std::string& path) {
+  const auto refuse = [&](std::string_view what, const std::string& how) {
+    throw Error(ErrorCode::unsupported, At{path, entry.record_offset},
+                "'{}' in shard '{}', at byte {}, is {}, which readers of shards do not follow; {}", entry.name, path,
+                entry.record_offset, what, how);
+  };
+  if (entry.type == formats::TarType::hard_link || entry.type == formats::TarType::symbolic_link)
+    refuse("a link", remedy::in_text(remedy::reshard({path})) + " writes files instead");
+  if (entry.facts.has(formats::TarFact::sparse)) refuse("a sparse file", "pack it again without --sparse");
+}
+
 }  // namespace
 
 IndexKinds parse_index_kinds(const std::vector<std::string>& names) {
@@ -252,6 +264,7 @@ void ReaderIndexWriter::publish(std::uint64_t end) {
 }
 
 bool ReaderIndexScan::entry(const formats::TarEntry& entry) {
+  refuse_unstored(entry, writer_.path());
   end_ = entry.data_offset + formats::tar_padded(entry.size);
   wids_.add(entry);
   if (const auto why = formats::wids_trouble(entry); !why.empty() && !writer_.facts().wids_trouble) {

@@ -70,6 +70,7 @@ class ReaderIndexScan : public formats::TarHandler {
   /// The caller keeps `writer` alive.
   explicit ReaderIndexScan(ReaderIndexWriter& writer) : writer_(writer) {}
 
+  /// Throws Error{unsupported} for links and sparse files.
   bool entry(const formats::TarEntry& entry) override;
   /// Throws Error{corrupt} for a fault that keeps readers from reading the shard completely; ignores others.
   void finding(const formats::TarFinding& finding) override;

@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/reshard/sample_table.hpp"
+#include "dataset/reshard/tar_samples.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -24,7 +25,8 @@ std::string position(const formats::MovedSample& sample, const ReshardInputs& in
 
 class Settler {
  public:
-  Settler(SampleTable& table, bool mark) : table_(table), mark_(mark) {}
+  Settler(SampleTable& table, GatheredSamples& gathered, const ReshardOptions& options, bool mark)
+      : table_(table), gathered_(gathered), options_(options), mark_(mark) {}
 
   void run(Context& context) {
     SampleOrder order = input_order(table_);
@@ -65,27 +67,47 @@ class Settler {
     }
   }
 
+  /// The number of the archive in an input that was put together of several.
+  std::uint64_t archive_of(const formats::MovedSample& sample) const {
+    const auto starts = gathered_.archive_starts.find(sample.input);
+    if (starts == gathered_.archive_starts.end()) return 0;
+    const auto last = std::ranges::max(sample.members, {}, &formats::IndexMember::offset).offset;
+    return static_cast<std::uint64_t>(std::ranges::upper_bound(starts->second, last) - starts->second.begin());
+  }
+
+  struct Whole {
+    std::uint32_t sample = 0;
+    std::uint64_t archive = 0;
+    std::set<std::string> extensions;
+  };
+
+  /// Whether `piece` is a sample of its own: with members that are already there, from another archive or under a
+  /// --rename, which may have given two members one name; or with all of them, if they are to be marked.
+  bool is_another(const Whole& whole, const Whole& piece) const {
+    if (!options_.rename.empty() || whole.archive != piece.archive) {
+      const auto is_there = [&](const std::string& extension) { return whole.extensions.contains(extension); };
+      return std::ranges::any_of(piece.extensions, is_there);
+    }
+    return mark_ && std::ranges::includes(piece.extensions, whole.extensions);
+  }
+
   /// Joins pieces of a sample of one tar, in the tar's order; returns those that are separate samples.
   Samples join_pieces(const Samples& same) {
-    struct Whole {
-      std::uint32_t sample = 0;
-      std::set<std::string> extensions;
-    };
     std::map<std::pair<std::uint64_t, std::string>, Whole> open;  // by tar and key there
     Samples wholes;
-    for (const std::uint32_t piece : same) {
-      const formats::MovedSample line = table_.read(piece);
-      std::set<std::string> extensions;
-      for (const formats::IndexMember& member : line.members) extensions.insert(member.extension);
-      const auto [at, is_new] = open.try_emplace({line.input, line.source_key}, Whole{piece, extensions});
+    for (const std::uint32_t sample : same) {
+      const formats::MovedSample line = table_.read(sample);
+      Whole piece{sample, archive_of(line), {}};
+      for (const formats::IndexMember& member : line.members) piece.extensions.insert(member.extension);
+      const auto [at, is_new] = open.try_emplace({line.input, unpacked_name(line.source_key)}, piece);
       Whole& whole = at->second;
-      const auto is_there = [&](const std::string& extension) { return whole.extensions.contains(extension); };
-      if (is_new || std::ranges::any_of(extensions, is_there)) {
-        wholes.push_back(piece);
-        whole = {piece, std::move(extensions)};
+      if (is_new || is_another(whole, piece)) {
+        wholes.push_back(sample);
+        whole = std::move(piece);
       } else {
-        table_.join(whole.sample, piece);
-        whole.extensions.merge(extensions);
+        gathered_.replaced.add(table_.join(whole.sample, sample));
+        whole.archive = piece.archive;
+        whole.extensions.merge(piece.extensions);
         ++joined_;
       }
     }
@@ -95,13 +117,18 @@ class Settler {
   void mark(const Samples& same) {
     std::map<std::uint64_t, unsigned> of_tar;
     for (const std::uint32_t sample : same) ++of_tar[table_.read(sample).input];
+    std::set<std::pair<std::uint64_t, std::uint64_t>> positions;  // of links they may be equal
     for (const std::uint32_t sample : same) {
-      const bool is_only = of_tar[table_.read(sample).input] == 1;
-      to_mark_.emplace_back(sample, is_only ? SampleTable::Mark::by_input : SampleTable::Mark::by_position);
+      const formats::MovedSample line = table_.read(sample);
+      using enum SampleTable::Mark;
+      const bool is_new = positions.emplace(line.input, SampleTable::position_of(line)).second;
+      to_mark_.emplace_back(sample, of_tar[line.input] == 1 ? by_input : is_new ? by_position : by_number);
     }
   }
 
   SampleTable& table_;
+  GatheredSamples& gathered_;
+  const ReshardOptions& options_;
   bool mark_;
   std::vector<std::pair<std::uint32_t, SampleTable::Mark>> to_mark_;
   std::pair<std::uint32_t, std::uint32_t> refused_;
@@ -111,13 +138,13 @@ class Settler {
 
 }  // namespace
 
-std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, const ReshardOptions& options,
-                                    Context& context) {
+std::uint64_t settle_duplicate_keys(SampleTable& table, GatheredSamples& gathered, const ReshardInputs& inputs,
+                                    const ReshardOptions& options, Context& context) {
   context.progress().start("compare keys", table.size());
-  Settler settler(table, options.mark_duplicates);
+  Settler settler(table, gathered, options, options.mark_duplicates);
   settler.run(context);
   // A marked key may meet one that was there before: then only an error is honest.
-  Settler after(table, false);
+  Settler after(table, gathered, options, false);
   if (settler.has_marked()) after.run(context);
   const Settler& last = settler.has_marked() ? after : settler;
   if (last.repeated_keys() == 0) return settler.joined();

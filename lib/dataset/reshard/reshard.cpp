@@ -138,6 +138,7 @@ class Resharding {
     resume();
     if (options_.dry_run) return std::move(result_);
     for (OutputSet& set : job_.sets()) write_set(set);
+    if (result_.samples == 0 && result_.dropped > 0) refuse_empty_result();
     warn_of_dropped();
     return std::move(result_);
   }
@@ -148,17 +149,21 @@ class Resharding {
     for (const OutputSet& set : job_.sets()) folders.push_back(set.folder());
     inputs_ = find_reshard_inputs(options_, folders, context_);
     result_.inputs = inputs_.tars.size();
+    // What an earlier split chose is not chosen by the same hash again.
+    if (inputs_.earlier_splits > 0) rule_.seed ^= xxh3_64(as_bytes(fmt::format("split {}", inputs_.earlier_splits)));
   }
 
   void make_plans(const std::string& scratch) {
     SampleTable table(*scratch_files_, scratch);
-    const GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, context_);
+    GatheredSamples gathered = gather_samples(options_, inputs_, job_.cores(), table, context_);
+    inputs_.texts_are_data = gathered.texts_are_data;
     result_.dropped = gathered.dropped.size();
     list_skipped(result_.dropped_samples, gathered.dropped);
     inputs_.left_out.insert(inputs_.left_out.end(), gathered.dropped.begin(), gathered.dropped.end());
     report_ignored(gathered.ignored);
-    result_.regrouped = settle_duplicate_keys(table, inputs_, options_, context_);
+    result_.regrouped = settle_duplicate_keys(table, gathered, inputs_, options_, context_);
     report_regrouped();
+    report_replaced(gathered.replaced);
 
     SampleOrder order = input_order(table);
     if (options_.sample) {
@@ -280,6 +285,15 @@ class Resharding {
                   format_count(result_.regrouped, "group"));
   }
 
+  void report_replaced(const ReplacedMembers& replaced) {
+    if (replaced.count == 0) return;
+    context_.warn("members_replaced",
+                  "{} replaced by a later one of the same name, as tar and Python do: of '{}' in '{}', the one at byte "
+                  "{} was kept",
+                  format_count(replaced.count, "member"), replaced.name, inputs_.tars[replaced.first.first].path,
+                  replaced.first.second);
+  }
+
   void resume() {
     std::uint64_t unpacked = 0;
     for (ReshardInput& input : inputs_.tars) {
@@ -295,6 +309,14 @@ class Resharding {
     dropped.erase(dropped.begin(), dropped.begin() + static_cast<std::ptrdiff_t>(set.plan().head().skipped.size()));
     result_.dropped += dropped.size();
     list_skipped(result_.dropped_samples, dropped);
+  }
+
+  [[noreturn]] void refuse_empty_result() const {
+    const std::string first = result_.dropped_samples.empty()
+                                  ? std::string()
+                                  : fmt::format("; the first is '{}': {}", result_.dropped_samples.front().path,
+                                                result_.dropped_samples.front().reason);
+    throw Error(ErrorCode::unsupported, At{options_.target}, "nothing was written: all samples were left out{}", first);
   }
 
   void warn_of_dropped() {
@@ -330,11 +352,23 @@ void refuse_swapped(const ReshardOptions& options) {
   catalog::refuse_swapped(options.inputs.front(), options.target, catalog::Content::shards, command_of(other));
 }
 
+void refuse_folders_of_sets(const ReshardOptions& options) {
+  for (const std::string& input : options.inputs) {
+    catalog::refuse_folder_of_sets(input, [&](const std::string& set, const std::string& name) {
+      ReshardOptions other = options;
+      other.inputs = {set};
+      other.target = io::join_path(options.target, name);
+      return command_of(other);
+    });
+  }
+}
+
 }  // namespace
 
 std::string command_of(const ReshardOptions& options) { return command_text("shardctl reshard", options); }
 
 ReshardResult reshard(const ReshardOptions& options, Context& context) {
+  refuse_folders_of_sets(options);
   const OutputLocation location = open_output_location(options.target, options.access, context);
   refuse_swapped(options);
   return Resharding(options, *location.files, location.folder, context).run();

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/image_fault.hpp"
@@ -103,6 +104,23 @@ void note_options(const formats::Manifest& manifest, std::map<std::string, std::
   const std::string folder = source == manifest.options.end() ? std::string() : source->second;
   const auto [known, is_new] = made_with.try_emplace("source_folder", folder);
   if (!is_new && known->second != folder) known->second.clear();
+}
+
+/// The divisions behind one set of a split, or several: those of one set were all chosen by the same hash.
+unsigned splits_before(const catalog::FolderManifests& manifests) {
+  unsigned before = 0;
+  std::set<std::string> sets;
+  for (const auto& [folder, manifest] : manifests) {
+    unsigned earlier = 0;
+    const auto text = [&](const char* name) -> std::string {
+      if (!manifest) return {};
+      const auto option = manifest->options.find(name);
+      return option == manifest->options.end() ? std::string() : option->second;
+    };
+    if (parse_number(text("earlier_splits"), earlier)) before = std::max(before, earlier);
+    sets.insert(text("set"));
+  }
+  return sets.size() == 1 && !sets.begin()->empty() ? before + 1 : before;
 }
 
 /// Throws Error{conflict} if the tar has changed.
@@ -244,8 +262,8 @@ class ShardSource final : public SampleSource {
   }
 
   void check_not_orphan(const formats::MovedSample& sample) const {
-    const auto is_side = [&](const std::string& extension) { return is_side_member(extension, primary_); };
-    if (!std::ranges::all_of(sample.members, is_side, &formats::IndexMember::extension)) return;
+    const SampleContent content = content_of(sample, primary_);
+    if (content == SampleContent::data || (content == SampleContent::text && inputs_.texts_are_data)) return;
     const ProblemKind& kind = problem_kind(ProblemCode::orphan_member);
     drop(sample, sample.members.front(), fmt::format("{}: {}", kind.name, kind.meaning));
   }
@@ -345,6 +363,8 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
       source != inputs.made_with.end() && source->second.empty()) {
     inputs.made_with.erase(source);
   }
+  inputs.earlier_splits = splits_before(manifests);
+  if (inputs.earlier_splits > 0) inputs.made_with["earlier_splits"] = fmt::to_string(inputs.earlier_splits);
   inputs.classes = all_classes(folders, options.merge_classes);
   if (!options.merge_classes) return inputs;
   for (const formats::ManifestClass& item : inputs.classes) inputs.merged.emplace(item.name, item.label);

@@ -50,6 +50,8 @@ struct ReshardInputs {
   std::map<std::string, std::string> made_with;
   std::vector<formats::IndexSkip> left_out;     ///< files that the converts left out of these sets, by path
   std::map<std::string, std::uint64_t> merged;  ///< with --merge-classes: the new labels of all classes; else empty
+  unsigned earlier_splits = 0;                  ///< --splits that all samples went through together
+  bool texts_are_data = false;                  ///< see texts_are_data(); known once the samples are gathered
 };
 
 LabelNames names_by_label(const std::vector<formats::ManifestClass>& classes);

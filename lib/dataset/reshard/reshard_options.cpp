@@ -86,7 +86,8 @@ void ReshardResult::describe(FieldList& v) {
   v.field({"dropped", Unit::count, "samples of this part left out by --drop-bad"}, dropped);
   v.field({"inputs", Unit::count, "tars that samples were taken from"}, inputs);
   v.field({"input_samples", Unit::count, "samples found in these tars"}, input_samples);
-  v.field({"ignored_members", Unit::count, "members that belong to no sample: metadata, hidden files, symbolic links"},
+  v.field({"ignored_members", Unit::count,
+           "members that belong to no sample: metadata, hidden files, links out of the tar"},
           ignored_members);
   v.field({"regrouped", Unit::count, "groups of members that were separated from the rest of their sample"}, regrouped);
   v.field(

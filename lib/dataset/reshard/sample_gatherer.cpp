@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include "core/units.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/problem.hpp"
+#include "dataset/checks/shard_checker.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_table.hpp"
@@ -23,6 +25,7 @@
 #include "formats/portable_name.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
+#include "image/image_header.hpp"
 #include "sync/task_group.hpp"
 
 namespace shardkit::dataset {
@@ -41,6 +44,7 @@ class SampleGatherer {
         renames_(parse_renames(options.rename)),
         context_(context) {
     for (const auto& [extension, to] : renames_) is_renamed_[extension] = extension.empty();
+    add_primary(inputs.made_with, primary_);
   }
 
   GatheredSamples run(SampleTable& table, unsigned threads) {
@@ -57,11 +61,26 @@ class SampleGatherer {
     warn_of_names_and_labels();
     if (found_ > 0) filter_.require_labels();
     std::ranges::sort(dropped_, {}, [](const formats::IndexSkip& skip) { return std::tie(skip.path, skip.reason); });
-    if (found_ > 0) return {found_, ignored_, lost_.samples, lost_.bytes, lost_.all_known, std::move(dropped_)};
+    if (found_ > 0) {
+      return {found_,
+              ignored_,
+              lost_.samples,
+              lost_.bytes,
+              lost_.all_known,
+              std::move(dropped_),
+              texts_are_data(texts_, found_),
+              std::move(replaced_),
+              std::move(archive_starts_)};
+    }
+    const std::string inputs = format_count(inputs_.tars.size(), "input");
+    if (!nameless_kind_.empty()) {
+      throw Error(ErrorCode::not_found,
+                  fmt::format("there is no sample in {}: no member has an extension; {} gives them one", inputs,
+                              remedy::in_text(remedy::with_rename(command_of(options_), "", nameless_kind_))));
+    }
     const bool is_damaged = lost_.tars > 0;  // then ls cannot list it either
     throw Error(ErrorCode::not_found,
-                fmt::format("there is no {} in {}{}", is_damaged ? "whole sample" : "sample",
-                            format_count(inputs_.tars.size(), "input"),
+                fmt::format("there is no {} in {}{}", is_damaged ? "whole sample" : "sample", inputs,
                             is_damaged ? std::string()
                                        : fmt::format("; {} lists what exists",
                                                      remedy::in_text(remedy::list(options_.inputs)))));
@@ -76,6 +95,8 @@ class SampleGatherer {
     std::uint64_t ignored = 0;
     std::uint64_t labeled = 0;  ///< of those that were kept
     std::uint64_t unlabeled = 0;
+    ReplacedMembers replaced;
+    std::uint64_t texts = 0;  ///< samples of texts alone
     bool lacks_end = false;
   };
 
@@ -105,10 +126,14 @@ class SampleGatherer {
   bool read_index(std::size_t input, SampleTable& table) {
     const ReshardInput& tar = inputs_.tars[input];
     const std::string path = io::join_path(io::parent_folder(tar.path), formats::shard_index_path(tar.identity.name));
-    if (tar.unpacked || renames_.contains("") || !inputs_.files->exists(path)) return false;
+    if (tar.unpacked || !inputs_.files->exists(path)) return false;
     Gathered gathered(table);
     formats::ShardIndexVisitor visitor;
+    bool repeats = false;  // whether names differ in case, only the tar knows
     visitor.sample = [&](formats::IndexSample&& line) {
+      std::set<std::string_view> extensions;
+      for (const formats::IndexMember& member : line.members) repeats |= !extensions.insert(member.extension).second;
+      if (repeats) return;
       std::string key = std::move(line.key);
       keep({std::move(line), input, std::move(key)}, gathered);
       if (gathered.found % 1024 == 0) context_.throw_if_stopped();
@@ -117,8 +142,10 @@ class SampleGatherer {
       const auto source = inputs_.files->open(path);
       const formats::ShardSummary summary = formats::read_shard_summary(*source, path);
       if (summary.bytes != tar.tar_bytes()) return false;
+      if (summary.plan.empty() && renames_.contains("")) return false;  // it lists no member without an extension
       if (tar.listed && !(tar.listed->xxh3_128 == summary.xxh3_128)) return false;  // for other bytes
       formats::read_shard_index(*source, path, visitor);
+      if (repeats) return false;
     } catch (const Error& error) {
       if (error.path() != path || (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::unsupported)) throw;
       context_.warn("index_unusable", "{}; the tar was read instead", error.what());
@@ -146,7 +173,9 @@ class SampleGatherer {
         const std::string command = remedy::with_salvage(command_of(options_));
         return joined && !options_.mark_duplicates ? remedy::with_mark_duplicates(command) : command;  // of equal keys
       };
-      read = read_tar_samples(*source, {tar.path, input, extension, options_.salvage, remedy}, take_sample, context_);
+      const std::uint64_t listed = tar.listed ? tar.listed->bytes : 0;
+      read = read_tar_samples(*source, {tar.path, input, extension, options_.salvage, listed, remedy}, take_sample,
+                              context_);
     } catch (const Error& error) {
       const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered.found == 0;
       if (!is_no_tar || (!options_.salvage && inputs_.tars.size() == 1)) throw;
@@ -156,6 +185,13 @@ class SampleGatherer {
       }
     }
     gathered.ignored += read.ignored;
+    if (gathered.found == 0 && read.nameless) {
+      std::array<std::byte, formats::kTarBlock> start{};
+      const Bytes content = Bytes(start).first(source->read_at(*read.nameless, start));
+      const std::scoped_lock lock(mutex_);
+      nameless_kind_ = extension_of(image::sniff_image(content));
+    }
+    note_links_and_archives(input, std::move(read));
     const std::uint64_t listed = tar.listed ? tar.listed->bytes : 0;
     if (read.cut || (options_.salvage && read.lacks_end && source->size() < listed)) {
       note_loss(input, gathered.found, read.end, read.lost_one);
@@ -165,6 +201,14 @@ class SampleGatherer {
     }
     if (tar.has_names && gathered.found > 0) nameless_.add(input, gathered.found);
     take(input, std::move(gathered), table);
+  }
+
+  void note_links_and_archives(std::size_t input, TarSamples&& read) {
+    if (read.lost_links == 0 && read.archive_starts.empty()) return;
+    if (read.lost_links > 0) lost_links_.add(input, read.lost_links);
+    const std::scoped_lock lock(mutex_);
+    if (!read.archive_starts.empty()) archive_starts_[input] = std::move(read.archive_starts);
+    if (read.lost_links > 0 && lost_links_.first == input) lost_link_ = std::move(read.lost_link);
   }
 
   /// For a tar without a matching index: only its manifest has a checksum of its bytes.
@@ -225,6 +269,12 @@ class SampleGatherer {
       context_.warn(code, "{}, the first in '{}', {}", format_count(tally.samples, "sample"),
                     inputs_.tars[tally.first].path, text);
     };
+    if (lost_links_.samples > 0) {
+      context_.warn("links_lost",
+                    "{} to no file in the tar, such as {} in '{}': that content is lost. Pack the files again without "
+                    "links: tar --dereference --hard-dereference",
+                    format_count(lost_links_.samples, "link"), lost_link_, inputs_.tars[lost_links_.first].path);
+    }
     if (nameless_.samples > 0) {
       warn("names_lost", nameless_,
            "without original names, because no index of the shard could be used: to restore it, run the command that "
@@ -266,6 +316,8 @@ class SampleGatherer {
       return;
     }
     ++gathered.found;
+    gathered.replaced.add(keep_last_members(sample));
+    if (content_of(sample, primary_) == SampleContent::text) ++gathered.texts;
     merge_class(sample);
     if (!filter_.keeps(sample) || (options_.drop_bad && drops_large(sample))) return;
     settle_members(sample);
@@ -301,6 +353,11 @@ class SampleGatherer {
       (inputs_.tars[input].names ? named_classes_ : unnamed_classes_).add(input, gathered.labeled);
     found_ += gathered.found;
     ignored_ += gathered.ignored;
+    {
+      const std::scoped_lock lock(mutex_);
+      replaced_.add(gathered.replaced);
+      texts_ += gathered.texts;
+    }
     table.take(input, std::move(gathered.batch));
   }
 
@@ -369,6 +426,7 @@ class SampleGatherer {
   const ReshardOptions& options_;
   const ReshardInputs& inputs_;
   const SampleFilter filter_;
+  PrimaryExtensions primary_;
   const std::map<std::string, std::string> renames_;             ///< extensions by those that they replace
   mutable std::map<std::string, std::atomic<bool>> is_renamed_;  ///< whether a kept member has the extension
   Context& context_;
@@ -378,6 +436,12 @@ class SampleGatherer {
   std::atomic<std::uint64_t> ignored_{0};
   std::mutex mutex_;
   Losses lost_;
+  ReplacedMembers replaced_;
+  std::uint64_t texts_ = 0;
+  std::map<std::uint64_t, std::vector<std::uint64_t>> archive_starts_;
+  std::string nameless_kind_;  ///< extension for members without one, if there is no sample
+  Tally lost_links_;
+  std::string lost_link_;  ///< the first of them
   Tally nameless_;         ///< samples that lose their original names
   Tally unlabeled_;        ///< kept samples of tars without any label
   Tally named_classes_;    ///< those with a label and a manifest

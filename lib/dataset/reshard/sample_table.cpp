@@ -15,6 +15,7 @@
 #include "core/hash.hpp"
 #include "core/prng.hpp"
 #include "core/text.hpp"
+#include "dataset/samples/sample_lister.hpp"
 #include "formats/portable_name.hpp"
 #include "formats/tar_header.hpp"
 #include "formats/tsv.hpp"
@@ -37,12 +38,15 @@ std::uint32_t short_label(std::optional<std::uint64_t> label) {
 
 std::uint64_t hash_of_key(const std::string& key) { return xxh3_64(as_bytes(key)); }
 
+bool has_label(const formats::MovedSample& sample) {
+  return std::ranges::count(sample.members, kLabelExtension, &formats::IndexMember::extension) > 0;
+}
+
 /// Marks key and path: samples of one key usually also have one path, which extract would give them.
-void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark) {
+void mark_sample(formats::MovedSample& sample, SampleTable::Mark mark, std::uint32_t number) {
   std::string origin = fmt::format("{}/{}", sample.input, sample.source_key);
-  if (mark == SampleTable::Mark::by_position) {
-    origin += fmt::format("@{}", std::ranges::min(sample.members, {}, &formats::IndexMember::offset).offset);
-  }
+  if (mark != SampleTable::Mark::by_input) origin += fmt::format("@{}", SampleTable::position_of(sample));
+  if (mark == SampleTable::Mark::by_number) origin += fmt::format("#{}", number);
   sample.key.resize(std::min(sample.key.size(), formats::longest_key(sample) - 9));  // '-' and 8 digits
   sample.key = formats::marked_key(sample.key, origin);
   const auto mark_path = [&](std::string& path) {
@@ -153,13 +157,14 @@ formats::MovedSample SampleTable::read(std::uint32_t sample) const {
   if (!next_part_.empty() && next_part_[sample] != kNoPart) {
     for (std::uint32_t at = next_part_[sample]; at != kNoPart; at = next_part_[at]) {
       formats::MovedSample part = read_line(at);
-      if (!result.label) result.label = part.label;
+      if (!result.label || has_label(part)) result.label = part.label;
       if (result.path.empty()) result.path = part.path;
       std::ranges::move(part.members, std::back_inserter(result.members));
+      keep_last_members(result);
     }
     std::ranges::sort(result.members, {}, &formats::IndexMember::extension);
   }
-  if (!marks_.empty() && marks_[sample] != Mark::none) mark_sample(result, marks_[sample]);
+  if (!marks_.empty() && marks_[sample] != Mark::none) mark_sample(result, marks_[sample], sample);
   return result;
 }
 
@@ -169,16 +174,39 @@ void SampleTable::mark(std::uint32_t sample, Mark mark) {
   records_[sample].key_hash = hash_of_key(read(sample).key);
 }
 
-void SampleTable::join(std::uint32_t sample, std::uint32_t part) {
+ReplacedMembers keep_last_members(formats::MovedSample& sample) {
+  ReplacedMembers replaced;
+  auto& members = sample.members;
+  for (auto member = members.begin(); member != members.end();) {
+    // A name is empty where an index or the table was read: then the extension tells.
+    const auto again = std::find_if(member + 1, members.end(), [&](const formats::IndexMember& other) {
+      return other.extension == member->extension && other.name == member->name;
+    });
+    if (again == members.end()) {
+      ++member;
+      continue;
+    }
+    replaced.add({1, {sample.input, again->offset}, fmt::format("{}.{}", sample.source_key, member->extension)});
+    member = members.erase(member);
+  }
+  return replaced;
+}
+
+ReplacedMembers SampleTable::join(std::uint32_t sample, std::uint32_t part) {
   next_part_.resize(records_.size(), kNoPart);
   is_part_.resize(records_.size());
   is_part_[part] = true;
   std::uint32_t last = sample;
   while (next_part_[last] != kNoPart) last = next_part_[last];
+  formats::MovedSample both = read(sample);
+  const formats::MovedSample added = read_line(part);
   next_part_[last] = part;
+  both.members.insert(both.members.end(), added.members.begin(), added.members.end());
+  ReplacedMembers replaced = keep_last_members(both);
   SampleRecord& whole = records_[sample];
-  whole.tar_blocks += records_[part].tar_blocks;
-  if (whole.label == kNoLabel) whole.label = records_[part].label;
+  whole.tar_blocks = static_cast<std::uint32_t>(formats::moved_sample_tar_bytes(both) / formats::kTarBlock);
+  if (whole.label == kNoLabel || has_label(added)) whole.label = records_[part].label;
+  return replaced;
 }
 
 SampleOrder input_order(const SampleTable& table) {

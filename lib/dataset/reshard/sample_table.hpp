@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/context.hpp"
@@ -25,6 +27,24 @@ struct SampleRecord {
   std::uint32_t tar_blocks = 0;
   std::uint32_t label = 0;  ///< the largest value: without a label; the one below: it is in the line only
 };
+
+/// Members that a later one of the same full name in their tar replaces: the last is what tar and Python unpack.
+struct ReplacedMembers {
+  std::uint64_t count = 0;
+  std::pair<std::uint64_t, std::uint64_t> first;  ///< number of its input, and offset of the one that was kept
+  std::string name;                               ///< of the first
+
+  void add(const ReplacedMembers& other) {
+    if (other.count > 0 && (count == 0 || other.first < first)) {
+      first = other.first;
+      name = other.name;
+    }
+    count += other.count;
+  }
+};
+
+/// Removes them from the members of one sample of a tar.
+ReplacedMembers keep_last_members(formats::MovedSample& sample);
 
 /// All samples of the inputs, numbered in input order: small records in memory, their lines in a temporary file.
 class SampleTable {
@@ -66,11 +86,16 @@ class SampleTable {
   formats::MovedSample read(std::uint32_t sample) const;
 
   /// Adds a collision mark to the sample: '-' and 8 digits of XXH3-64 over "<number of its input>/<original key>"; for
-  /// one of several samples of a tar, the hash also covers '@' and its position in the tar.
-  enum class Mark : std::uint8_t { none, by_input, by_position };
+  /// one of several samples of a tar, the hash also covers '@' and its position in the tar; if another one has that
+  /// position too, because both are links, also '#' and its number.
+  enum class Mark : std::uint8_t { none, by_input, by_position, by_number };
+  static std::uint64_t position_of(const formats::MovedSample& sample) {
+    return std::ranges::min(sample.members, {}, &formats::IndexMember::offset).offset;
+  }
   void mark(std::uint32_t sample, Mark mark);
-  /// Moves the members of `part`, which are elsewhere in the tar, into `sample`; `part` is then not a sample.
-  void join(std::uint32_t sample, std::uint32_t part);
+  /// Moves the members of `part`, which are elsewhere in the tar, into `sample`; `part` is then not a sample. Returns
+  /// the members that these replace.
+  ReplacedMembers join(std::uint32_t sample, std::uint32_t part);
   bool is_part(std::uint32_t sample) const { return !is_part_.empty() && is_part_[sample]; }
 
  private:
@@ -97,6 +122,10 @@ struct GatheredSamples {
   std::uint64_t lost_bytes = 0;                  ///< the same
   bool lost_known = true;                        ///< else more samples than lost_samples may be lost
   std::vector<formats::IndexSkip> dropped = {};  ///< with --drop-bad: samples that no shard can contain, sorted
+  bool texts_are_data = false;                   ///< see texts_are_data()
+  ReplacedMembers replaced;
+  /// Offsets in an input at which further archives start.
+  std::map<std::uint64_t, std::vector<std::uint64_t>> archive_starts;
 };
 
 struct ReshardOptions;
@@ -109,11 +138,12 @@ GatheredSamples gather_samples(const ReshardOptions& options, const ReshardInput
                                SampleTable& table, Context& context);
 
 /// Ensures that no two samples of the table have the same key. Joins pieces of a sample that are separated in their
-/// tar; a piece with an extension that the sample already has is another sample. Samples that share a key each get a
-/// mark with --mark-duplicates (SampleTable::mark); otherwise throws Error{conflict} that names both positions and the
-/// command that marks them. Takes 4 bytes per sample during the call. Returns the number of joined pieces.
-std::uint64_t settle_duplicate_keys(SampleTable& table, const ReshardInputs& inputs, const ReshardOptions& options,
-                                    Context& context);
+/// archive; of members with one name the last counts, which is noted in `gathered`. With --mark-duplicates, a piece
+/// with all extensions of the sample before it is another sample. Samples that share a key each get a mark with
+/// --mark-duplicates (SampleTable::mark); otherwise throws Error{conflict} that names both positions and the command
+/// that marks them. Takes 4 bytes per sample during the call. Returns the number of joined pieces.
+std::uint64_t settle_duplicate_keys(SampleTable& table, GatheredSamples& gathered, const ReshardInputs& inputs,
+                                    const ReshardOptions& options, Context& context);
 
 /// All samples of the table in input order, without parts of others.
 SampleOrder input_order(const SampleTable& table);

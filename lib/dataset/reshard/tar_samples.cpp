@@ -1,8 +1,10 @@
 #include "dataset/reshard/tar_samples.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,21 +24,14 @@ bool is_stray_name(std::string_view name) {
          name.find("/__MACOSX/") != std::string_view::npos;
 }
 
+std::string unpacked_name(std::string_view name) {
+  std::string path = std::filesystem::path(name).relative_path().lexically_normal();
+  return path == ".." || path.starts_with("../") ? std::string() : path;
+}
+
 namespace {
 
 constexpr std::size_t kMostMembers = 4096;
-
-/// Where the content of a hard link in a tar is.
-struct LinkedContent {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
-};
-
-struct Link {
-  std::string name;
-  std::string target;
-  std::uint64_t offset;
-};
 
 formats::AfterEnd after_end(const TarReading& reading) {
   return reading.salvage ? formats::AfterEnd::go_on : formats::AfterEnd::stop;
@@ -52,45 +47,74 @@ void for_each_entry(ByteSource& tar, const TarReading& reading, const Context& c
   }
 }
 
-/// The contents of a tar's hard links, by the offset of the link's header. Reads the tar's headers twice.
-std::map<std::uint64_t, LinkedContent> resolve_hard_links(ByteSource& tar, const TarReading& reading,
-                                                          const Context& context) {
-  const std::string& name = reading.path;
-  std::vector<Link> links;
-  std::map<std::string_view, std::optional<LinkedContent>> contents;  // of the link targets
-  for_each_entry(tar, reading, context, [&](const formats::TarEntry& entry) {
-    if (entry.type == formats::TarType::hard_link)
-      links.push_back({entry.name, entry.link_target, entry.header_offset});
-  });
-  for (const Link& link : links) contents.emplace(link.target, std::nullopt);
-  for_each_entry(tar, reading, context, [&](const formats::TarEntry& entry) {
-    const auto found = contents.find(entry.name);
-    if (entry.type != formats::TarType::regular || found == contents.end() || found->second) return;
-    found->second = LinkedContent{entry.data_offset, entry.size};
-  });
-  std::map<std::string_view, std::string_view> next;
-  for (const Link& link : links) next.emplace(link.name, link.target);
+/// What a link is, by the offset of its header: the member whose content it has; none if it points to no file of the
+/// tar.
+using LinkedMembers = std::map<std::uint64_t, std::optional<formats::TarEntry>>;
 
-  std::map<std::uint64_t, LinkedContent> resolved;
-  for (const Link& link : links) {
-    std::string_view target = link.target;
-    // A chain without a cycle is no longer than there are links.
-    for (std::size_t steps = 0; steps < links.size() && !contents.at(target); ++steps) {
-      const auto onward = next.find(target);
-      if (onward == next.end()) break;
-      target = onward->second;
-    }
-    const auto content = contents.find(target);
-    if (!content->second) {
-      throw Error(ErrorCode::corrupt, At{name, link.offset},
-                  "shard '{}', at byte {}: '{}' is a hard link to '{}', which is not a file in this tar; pack it again "
-                  "without links (tar --hard-dereference)",
-                  name, link.offset, link.name, link.target);
-    }
-    resolved.emplace(link.offset, *content->second);
+/// Follows the links of a tar as unpacking does: a hard link means the last member of its target's name before it, a
+/// symbolic link the last one of the archive. A hard link without a member before it takes a later one.
+class LinkResolver {
+ public:
+  LinkResolver(ByteSource& tar, const TarReading& reading, const Context& context) {
+    for_each_entry(tar, reading, context, [&](const formats::TarEntry& entry) {
+      if (is_link(entry)) targets_.insert(target_of(entry));
+    });
+    for_each_entry(tar, reading, context, [&](const formats::TarEntry& entry) { add(entry); });
   }
-  return resolved;
-}
+
+  LinkedMembers run() const {
+    LinkedMembers members;
+    for (const auto& [offset, link] : links_) members.emplace(offset, follow(link));
+    return members;
+  }
+
+  static bool is_link(const formats::TarEntry& entry) {
+    return entry.type == formats::TarType::hard_link || entry.type == formats::TarType::symbolic_link;
+  }
+
+ private:
+  /// Of a name: a file, or the name that has to be looked up at the end of the archive.
+  struct Meaning {
+    std::optional<formats::TarEntry> file;
+    std::string name;
+  };
+
+  static std::string target_of(const formats::TarEntry& entry) {
+    if (entry.type == formats::TarType::hard_link) return unpacked_name(entry.link_target);
+    if (entry.link_target.starts_with('/')) return {};
+    return unpacked_name(fmt::format("{}/{}", entry.name.substr(0, entry.name.rfind('/') + 1), entry.link_target));
+  }
+
+  void add(const formats::TarEntry& entry) {
+    Meaning meaning;
+    if (is_link(entry)) {
+      meaning.name = target_of(entry);
+      const auto before = now_.find(meaning.name);
+      if (entry.type == formats::TarType::hard_link && before != now_.end()) meaning = before->second;
+      links_.emplace(entry.header_offset, meaning);
+    } else if (entry.type == formats::TarType::regular) {
+      meaning.file = entry;
+    } else {
+      return;
+    }
+    std::string name = unpacked_name(entry.name);
+    if (!name.empty() && targets_.contains(name)) now_.insert_or_assign(std::move(name), std::move(meaning));
+  }
+
+  std::optional<formats::TarEntry> follow(Meaning link) const {
+    // A chain without a cycle is no longer than there are names.
+    for (std::size_t steps = 0; !link.file && steps <= now_.size(); ++steps) {
+      const auto onward = now_.find(link.name);
+      if (onward == now_.end()) break;
+      link = onward->second;
+    }
+    return std::move(link.file);
+  }
+
+  std::set<std::string> targets_;
+  std::map<std::string, Meaning> now_;  ///< the last member so far of each target's name
+  std::map<std::uint64_t, Meaning> links_;
+};
 
 [[noreturn]] void refuse_tar(ErrorCode code, const std::string& path, std::uint64_t offset, const std::string& text) {
   throw Error(code, At{path, offset},
@@ -126,7 +150,7 @@ class HeaderPass {
     listing.after_end = after_end(reading_);
     listing.admit = [&](formats::TarEntry& entry) {
       behind_end_ = false;
-      if (entry.type == formats::TarType::hard_link) follow_link(entry);
+      if (LinkResolver::is_link(entry)) follow_link(entry);
       return admits(entry);
     };
     listing.sample = [&](formats::IndexSample&& listed) {
@@ -135,6 +159,9 @@ class HeaderPass {
     };
     listing.other = [&](formats::TarEntry&& entry) {
       found_.ignored += entry.type == formats::TarType::directory ? 0 : 1;
+      const bool is_nameless = entry.type == formats::TarType::regular && !is_stray_name(entry.name) &&
+                               !formats::is_metadata_name(entry.name);
+      if (is_nameless && !found_.nameless) found_.nameless = entry.data_offset;
     };
     listing.finding = [&](const formats::TarFinding& finding) { find(finding); };
     found_.lacks_end = !list_headers(tar_, reading_.path, listing, context_);
@@ -145,11 +172,16 @@ class HeaderPass {
  private:
   /// Turns a link into its file.
   void follow_link(formats::TarEntry& entry) {
-    if (links_.empty()) links_ = resolve_hard_links(tar_, reading_, context_);
-    const LinkedContent& content = links_.at(entry.header_offset);
-    entry.type = formats::TarType::regular;
-    entry.data_offset = content.offset;
-    entry.size = content.size;
+    if (links_.empty()) links_ = LinkResolver(tar_, reading_, context_).run();
+    const auto link = links_.find(entry.header_offset);
+    if (link != links_.end() && link->second) {
+      entry.type = formats::TarType::regular;
+      entry.data_offset = link->second->data_offset;
+      entry.size = link->second->size;
+      entry.facts = link->second->facts;
+    } else if (formats::split_sample_name(entry.name) && found_.lost_links++ == 0) {
+      found_.lost_link = fmt::format("'{}' -> '{}'", entry.name, entry.link_target);
+    }
   }
 
   bool admits(formats::TarEntry& entry) const {
@@ -174,6 +206,7 @@ class HeaderPass {
                  fmt::format("{}; {} takes the samples {}", finding.text, remedy::in_text(reading_.remedy(joined)),
                              joined ? "of all of them" : "before that"));
     }
+    if (fault == data_after_end) found_.archive_starts.push_back(finding.offset);
     behind_end_ = behind_end_ || fault == data_after_end;
     found_.cut = found_.cut || fault != data_after_end;
   }
@@ -195,9 +228,11 @@ class HeaderPass {
 
   void finish() {
     if (!held_) return;
+    const bool is_short = tar_.size() < reading_.listed_bytes;
+    const bool lacks_members =
+        reading_.salvage && found_.lacks_end && (is_short || is_start_of_sample(held_->members, before_));
     const bool is_whole = is_whole_before_cut(held_->members, before_, tar_.size());
-    const bool may_be_cut = found_.cut || (found_.lacks_end && reading_.salvage);
-    if (is_whole || behind_end_ || !may_be_cut) return flush();
+    if (is_whole || behind_end_ || !(found_.cut || lacks_members)) return flush();
     found_.cut = true;
     found_.lost_one = true;
   }
@@ -206,7 +241,7 @@ class HeaderPass {
   const TarReading& reading_;
   const std::function<void(formats::MovedSample&&)>& take_;
   Context& context_;
-  std::map<std::uint64_t, LinkedContent> links_;  ///< after the first hard link
+  LinkedMembers links_;  ///< after the first link
   TarSamples found_;
   std::optional<formats::IndexSample> held_;
   std::vector<std::string> before_;  ///< extensions of the sample that was kept last

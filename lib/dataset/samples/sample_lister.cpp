@@ -18,6 +18,14 @@
 
 namespace shardkit::dataset {
 
+SampleContent content_of(const formats::IndexSample& sample, const PrimaryExtensions& primary) {
+  const auto is_side = [&](const std::string& extension) { return is_side_member(extension, primary); };
+  if (!std::ranges::all_of(sample.members, is_side, &formats::IndexMember::extension)) return SampleContent::data;
+  const auto is_text = [](const std::string& extension) { return extension != kLabelExtension; };
+  const bool has_text = std::ranges::any_of(sample.members, is_text, &formats::IndexMember::extension);
+  return has_text ? SampleContent::text : SampleContent::label;
+}
+
 bool is_whole_before_cut(const std::vector<formats::IndexMember>& last,
                          const std::vector<std::string>& extensions_before, std::uint64_t archive_bytes) {
   std::vector<std::string> extensions;
@@ -26,6 +34,13 @@ bool is_whole_before_cut(const std::vector<formats::IndexMember>& last,
     extensions.push_back(member.extension);
   }
   return extensions == extensions_before;
+}
+
+bool is_start_of_sample(const std::vector<formats::IndexMember>& last,
+                        const std::vector<std::string>& extensions_before) {
+  return last.size() < extensions_before.size() &&
+         std::ranges::equal(last, extensions_before | std::views::take(last.size()), {},
+                            &formats::IndexMember::extension);
 }
 
 std::optional<std::uint64_t> LabelReader::label() const {
@@ -55,9 +70,10 @@ class HeaderLister {
     if (!name) return hold(std::move(entry));
     if (auto done = grouper_.add(entry)) pass(std::move(*done));
     if (members_++ == kMostSampleMembers) refuse_sample(entry, name->key);
-    if (has_label_ || lower_case(name->extension) != kLabelExtension) return;
-    has_label_ = true;  // of several .cls members the first is the label, as reshard numbers the others
-    label_ = read_label(entry);
+    if (lower_case(name->extension) != kLabelExtension) return;
+    // Of members with one name the last counts; of others the first, because reshard numbers the rest.
+    if (label_name_.empty()) label_name_ = entry.name;
+    if (label_name_ == entry.name) label_ = read_label(entry);
   }
 
   /// The last sample, and the members that wait until it ends.
@@ -68,7 +84,7 @@ class HeaderLister {
  private:
   void pass(formats::IndexSample&& sample) {
     sample.label = std::exchange(label_, std::nullopt);
-    has_label_ = false;
+    label_name_.clear();
     members_ = 0;
     if (wants_more_) wants_more_ = visitor_.sample(std::move(sample));
     release();
@@ -105,7 +121,7 @@ class HeaderLister {
   const ListingVisitor& visitor_;
   formats::SampleGrouper grouper_;
   std::size_t members_ = 0;  ///< of the current sample
-  bool has_label_ = false;
+  std::string label_name_;   ///< of the member that is its label
   std::optional<std::uint64_t> label_;
   std::vector<formats::TarEntry> held_;
   bool wants_more_ = true;
@@ -130,6 +146,7 @@ void add_primary(const std::map<std::string, std::string>& options, PrimaryExten
 
 bool list_headers(ByteSource& shard, const std::string& path, const ListingVisitor& visitor, Context& context) {
   bool has_end = true;
+  HeaderLister lister(shard, path, visitor);
   const auto find = [&](const formats::TarFinding& finding) {
     if (is_no_tar(finding.fault)) {
       std::string text = fmt::format("'{}' is not a readable tar: {}", path, finding.text);
@@ -138,6 +155,7 @@ bool list_headers(ByteSource& shard, const std::string& path, const ListingVisit
       }
       throw Error(ErrorCode::corrupt, text, path, finding.offset);
     }
+    if (finding.fault == formats::TarFault::data_after_end) lister.finish();  // no sample is in two archives
     if (finding.fault == formats::TarFault::missing_end) {
       has_end = false;
     } else if (finding.fault != formats::TarFault::short_end) {
@@ -145,7 +163,6 @@ bool list_headers(ByteSource& shard, const std::string& path, const ListingVisit
     }
   };
   formats::TarScanner scanner(shard, find, visitor.after_end);
-  HeaderLister lister(shard, path, visitor);
   formats::TarEntry entry;
   while (lister.wants_more() && scanner.next(entry)) {
     context.throw_if_stopped();

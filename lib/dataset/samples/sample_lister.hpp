@@ -33,10 +33,23 @@ inline bool is_side_member(std::string_view extension, const PrimaryExtensions& 
   return may_be && !primary.contains(extension);
 }
 
+/// What a sample has besides a label.
+enum class SampleContent { data, text, label };
+SampleContent content_of(const formats::IndexSample& sample, const PrimaryExtensions& primary);
+
+/// Whether `texts` samples of texts alone are data, such as for a language model, and do not lack an image: if they are
+/// at least half of a set's `samples`.
+inline bool texts_are_data(std::uint64_t texts, std::uint64_t samples) { return 2 * texts >= samples; }
+
 /// Whether the last sample before the truncated end of an archive of `archive_bytes` counts as complete: none of its
 /// members is truncated, and they have the same extensions as those of the sample before it. `last` are its members.
 bool is_whole_before_cut(const std::vector<formats::IndexMember>& last,
                          const std::vector<std::string>& extensions_before, std::uint64_t archive_bytes);
+
+/// Whether the last sample of an archive without an end lacks members: it has only the first of those that the sample
+/// before it has.
+bool is_start_of_sample(const std::vector<formats::IndexMember>& last,
+                        const std::vector<std::string>& extensions_before);
 
 /// Collects the content of a .cls member and reads it: formats::kLabelRange in ASCII digits, white space around it
 /// allowed, as Python's int() takes it.

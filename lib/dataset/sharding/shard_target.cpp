@@ -141,9 +141,10 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
   file.flush();
   const Hash128 hash = plan_hash(files_, file.temp_path());
   if (may_discard_) discard_unless(hash);
-  announce(to_hex(hash));
   bool is_first = false;
+  if (run_ || !has_plan()) announce(to_hex(hash));  // in a bucket, a command that is refused hinders no other
   if (!has_plan()) {
+    if (!run_) refuse_foreign();  // again: another command may have written there before this one claimed the folder
     refuse_runs_besides(to_hex(hash));
     keep_earlier_manifest();
     is_first = file.commit_new();
@@ -182,6 +183,7 @@ void ShardTarget::follow_plan() {
 
 void ShardTarget::announce(const std::string& plan) {
   if (run_) run_->follow(plan);
+  if (!plan.empty()) files_.claim(folder_, "plan " + plan, false);
 }
 
 void ShardTarget::announce_part(const Part& part) {

@@ -26,8 +26,8 @@ struct PlanDiscarded {};
 /// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
 /// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_path()).
 /// The last plan is current: all calls are about its shards. Runs that write to the folder announce themselves
-/// (io::RunFile): those of one plan work together, another plan has to wait until they have ended. In a bucket nothing
-/// shows runs; each object is written whole, and never replaced by other bytes.
+/// (io::RunFile, OutputFiles::claim()): those of one plan work together, another plan has to wait until they have
+/// ended. In a bucket each object is written whole, and never replaced by other bytes.
 class ShardTarget {
  public:
   /// `dry_run`: nothing is written to the folder; during the lifetime of this object the plan is in the system's
@@ -56,6 +56,7 @@ class ShardTarget {
   /// Throws Error{in_use} if others no longer know of this run. Thread-safe.
   void require_run() const {
     if (run_) run_->require();
+    files_.require_claims();
   }
 
   /// Runs that write to the folder, but for this one; none for a bucket, where nothing shows them.

@@ -50,12 +50,13 @@ class RepeatFinder final : public formats::TarHandler {
     if (!std::exchange(first.seen, true)) {
       first = {true, sample.key, shard_, sample.offset, std::move(extensions)};
     } else if (first.key == sample.key) {
-      // An extension that the sample already has means another sample of that key, else a piece of it.
       const auto is_there = [&](const std::string& extension) { return first.extensions.contains(extension); };
-      const bool is_piece = first.shard == shard_ && std::ranges::none_of(extensions, is_there);
-      if (is_piece) first.extensions.merge(extensions);
+      const ProblemCode code = first.shard != shard_                       ? ProblemCode::duplicate_key
+                               : std::ranges::any_of(extensions, is_there) ? ProblemCode::repeated_member
+                                                                           : ProblemCode::split_sample;
+      if (first.shard == shard_) first.extensions.merge(extensions);
       reports_[shard_].log.add(
-          is_piece ? ProblemCode::split_sample : ProblemCode::duplicate_key, sample.offset, sample.key,
+          code, sample.offset, sample.key,
           fmt::format("first in '{}' at byte {}", reports_[first.shard].log.shard(), first.offset));
     }
   }
@@ -67,7 +68,8 @@ class RepeatFinder final : public formats::TarHandler {
 };
 
 /// Reads the shards' headers again and notes every further sample whose key's hash is in `hashes` and whose key really
-/// is the same: split_sample within a shard, duplicate_key across shards. Shards that cannot be read are skipped.
+/// is the same: split_sample or repeated_member within a shard, duplicate_key across shards. Shards that cannot be read
+/// are skipped.
 void note_repeated_keys(const catalog::ShardSet& set, const std::vector<std::uint64_t>& hashes,
                         std::vector<ShardReport>& reports, Context& context) {
   RepeatFinder finder(hashes, reports);
@@ -119,6 +121,7 @@ void SetChecker::finish(bool labels_compared, Context& context) {
   check_keys(context);
   check_labels(labels_compared);
   check_kinds();
+  check_texts();
   for (const std::string& conflict : compare_labels(manifests_).conflicts)
     log_.add(ProblemCode::label_conflict, std::nullopt, "", conflict);
   compare_shard_lists();
@@ -209,6 +212,21 @@ void SetChecker::check_kinds() {
                      fmt::format("this one has {}; most have {}", name.empty() ? "only a label" : name, usual->first),
                      kind.samples);
     }
+  }
+}
+
+/// Texts without data, unless texts are what the set is made of.
+void SetChecker::check_texts() {
+  std::uint64_t texts = 0;
+  std::uint64_t samples = 0;
+  for (const ShardReport& report : reports_) {
+    samples += report.samples;
+    for (const SampleKind& text : report.texts) texts += text.samples;
+  }
+  if (texts_are_data(texts, samples)) return;
+  for (ShardReport& report : reports_) {
+    for (const SampleKind& text : report.texts)
+      report.log.add(ProblemCode::orphan_member, text.first_offset, text.first_key, {}, text.samples);
   }
 }
 

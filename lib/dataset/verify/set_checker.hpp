@@ -76,6 +76,7 @@ class SetChecker {
   void check_class_counts();
   void check_label_gaps();
   void check_kinds();
+  void check_texts();
   bool check_plans();
   void compare_shard_lists();
   void compare_extras();

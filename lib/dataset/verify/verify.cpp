@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,7 +25,9 @@
 #include "dataset/checks/shard_checker.hpp"
 #include "dataset/verify/image_check.hpp"
 #include "dataset/verify/set_checker.hpp"
+#include "dataset/verify/shared_images.hpp"
 #include "dataset/verify/source_check.hpp"
+#include "io/publish.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -85,11 +89,36 @@ class ImageEnds final : public MemberWatcher {
   std::optional<ImageFault> fault_;
 };
 
+/// "2 errors and 1 warning"
+std::string found(const VerifyResult& result) {
+  if (result.problems_total == 0) return "no finding";
+  const std::string errors = format_count(result.errors, "error");
+  const std::string warnings = format_count(result.warnings, "warning");
+  if (result.errors == 0 || result.warnings == 0) return result.errors == 0 ? warnings : errors;
+  return errors + " and " + warnings;
+}
+
+std::string not_sound(const std::string& where, const VerifyResult& result) {
+  return fmt::format("not sound: {}, {} in total", where, found(result));
+}
+
+/// For a result without errors; `sets` such as "2 sets, ".
+std::string sound(const std::string& sets, const VerifyResult& result, std::string_view not_read) {
+  const std::string text = fmt::format("{}: {}{}, {}, {}{}", result.has_findings() ? "not sound" : "sound", sets,
+                                       format_count(result.shards, "shard"), format_count(result.samples, "sample"),
+                                       format_size(result.bytes), not_read);
+  if (result.warnings == 0) return text;
+  return fmt::format("{}; {}{}", text, format_count(result.warnings, "warning"),
+                     result.strict ? ", which --strict counts as findings" : "");
+}
+
 /// One verify from resolved shards to result.
 class Verification {
  public:
-  Verification(const VerifyOptions& options, Context& context)
+  /// `set`: its name, if it is one of several that are verified.
+  Verification(const VerifyOptions& options, Context& context, std::string set = {})
       : options_(options),
+        set_name_(std::move(set)),
         context_(context),
         threads_(system::thread_count(options.threads)),
         set_(catalog::resolve_shards(options.shards, context, options.access)),
@@ -140,6 +169,13 @@ class Verification {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     result_.bytes_per_second = static_cast<double>(result_.bytes) / elapsed.count();
     return std::move(result_);
+  }
+
+  /// For the verdict.
+  const char* not_read() const {
+    return !reads_all()       ? "; only headers and labels were read"
+           : image_ends_ == 0 ? ""
+                              : "; images not decoded, see --depth decode";
   }
 
  private:
@@ -224,13 +260,13 @@ class Verification {
       if (report.log.has(ProblemCode::no_extension)) nameless_kinds_.insert(report.nameless_kind);
       if (report.log.has(ProblemCode::extra_shard) && !catalog::is_address(set_.folder))
         extra_shards_.push_back(set_.shards[i].path);
-      collect(report.log, expected_[i].index_fits());
+      collect(report.log, expected_[i].index_fits(), report.ends_within_sample);
     }
     collect(set_checker_.log());
     result_.problems_total = result_.errors + result_.warnings;
     if (result_.interrupted) {  // shards that were not read may need other remedies
       result_.verdict = fmt::format("interrupted after {} of {}: {} so far", result_.shards,
-                                    format_count(set_.shards.size(), "shard"), found());
+                                    format_count(set_.shards.size(), "shard"), found(result_));
       return;
     }
     result_.classes = set_checker_.classes();
@@ -239,37 +275,19 @@ class Verification {
     result_.verdict = verdict();
   }
 
-  /// "2 errors and 1 warning"
-  std::string found() const {
-    if (result_.problems_total == 0) return "no finding";
-    const std::string errors = format_count(result_.errors, "error");
-    const std::string warnings = format_count(result_.warnings, "warning");
-    if (result_.errors == 0 || result_.warnings == 0) return result_.errors == 0 ? warnings : errors;
-    return errors + " and " + warnings;
-  }
-
   /// One line: sound or not, the depth of the check, and the problems.
   std::string verdict() const {
-    const std::string shards = format_count(result_.shards, "shard");
+    if (result_.errors > 0 && shards_with_errors_ == 0) return not_sound("errors of the set as a whole", result_);
     if (result_.errors > 0) {
-      const std::string where = shards_with_errors_ == 0
-                                    ? std::string("errors of the set as a whole")
-                                    : fmt::format("{} of {} with errors", shards_with_errors_,
-                                                  format_count(result_.shards + missing_shards_, "shard"));
-      return fmt::format("not sound: {}, {} in total", where, found());
+      return not_sound(fmt::format("{} of {} with errors", shards_with_errors_,
+                                   format_count(result_.shards + missing_shards_, "shard")),
+                       result_);
     }
-    const char* unread = !reads_all()       ? "; only headers and labels were read"
-                         : image_ends_ == 0 ? ""
-                                            : "; images not decoded, see --depth decode";
-    std::string text = fmt::format("{}: {}, {}, {}{}", result_.has_findings() ? "not sound" : "sound", shards,
-                                   format_count(result_.samples, "sample"), format_size(result_.bytes), unread);
-    if (result_.warnings == 0) return text;
-    return fmt::format("{}; {}{}", text, format_count(result_.warnings, "warning"),
-                       options_.strict ? ", which --strict counts as findings" : "");
+    return sound("", result_, not_read());
   }
 
-  /// `index_fits`: no sample's content can differ, only headers and padding.
-  void collect(ProblemLog& log, bool index_fits = false) {
+  /// `index_fits`: no sample's content can differ, only headers and padding. `is_cut`: the last sample is incomplete.
+  void collect(ProblemLog& log, bool index_fits = false, bool is_cut = false) {
     if (log.has(ProblemCode::extra_shard)) {  // what a shard of something else contains is not this set's concern
       for (const ProblemKind& kind : problem_kinds()) {
         if (kind.code != ProblemCode::extra_shard && kind.code != ProblemCode::unreadable) log.drop(kind.code);
@@ -290,7 +308,10 @@ class Verification {
     for (const ProblemKind& kind : problem_kinds()) {
       if (!log.has(kind.code)) continue;
       found_[kind.code] += log.count(kind.code);
-      needs_[kind.code == ProblemCode::checksum && index_fits ? Remedy::reshard : kind.remedy] += log.count(kind.code);
+      const Remedy remedy = kind.code == ProblemCode::checksum && index_fits  ? Remedy::reshard
+                            : kind.code == ProblemCode::missing_end && is_cut ? Remedy::salvage
+                                                                              : kind.remedy;
+      needs_[remedy] += log.count(kind.code);
       if (kind.remedy == Remedy::none && kind.severity == Severity::error) without_command_.insert(kind.name);
     }
     for (Problem& problem : log.take()) {
@@ -359,12 +380,20 @@ class Verification {
                             needs_[Remedy::drop_bad] > 0, needs_[Remedy::merge_classes] > 0};
     // As many shards as before for loaders, unless most of few samples may be lost.
     if (set_.shards.size() > 1 && result_.samples >= 10 * set_.shards.size()) repairs.shards = set_.shards.size();
+    repairs.set = set_name_;
     if (nameless_kinds_.size() != 1 || nameless_kinds_.begin()->empty()) return repairs;
     repairs.rename = "=" + *nameless_kinds_.begin();
     // A label beside a member without an extension is not an orphan after that member gets one.
     const std::uint64_t orphans = found_[ProblemCode::orphan_member];
     if (orphans == needs_[Remedy::drop_bad] && orphans <= needs_[Remedy::rename]) repairs.drop_bad = false;
     return repairs;
+  }
+
+  /// Whether --drop-bad would leave no sample.
+  bool drops_all() {
+    const std::uint64_t orphans = found_[ProblemCode::orphan_member];
+    const std::uint64_t images = result_.images.value_or(image_ends_);
+    return needs_[Remedy::drop_bad] - orphans >= images && orphans + images >= result_.samples;
   }
 
   /// In words, for name_remedies().
@@ -380,6 +409,7 @@ class Verification {
                                                        : ", without bad ones and those of 8 GiB or more";
     effect += ", with names and headers that every reader supports";
     if (repairs.mark_duplicates) effect += ", each with its own name";
+    if (found_[ProblemCode::repeated_member] > 0) effect += ", of members with one name the last";
     if (repairs.merge_classes) effect += ", and numbers the classes of all folders together";
     return effect;
   }
@@ -415,8 +445,9 @@ class Verification {
     const bool needs_reshard = repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename);
     const bool repairable = needs_reshard && !stops_reshard();
     repairs.salvage = repairs.salvage || differs_from_manifest();
-    if (repairable && result_.samples == 0 && found_[ProblemCode::compressed] == 0 && repairs.rename.empty()) {
-      advise("", "the shards have no whole sample that could be written again: make them again from their source");
+    const bool has_samples = result_.samples > 0 || found_[ProblemCode::compressed] > 0 || !repairs.rename.empty();
+    if (repairable && (!has_samples || (repairs.drop_bad && drops_all()))) {
+      advise("", "the shards have no intact sample that could be written again: make them again from their source");
     } else if (repairable) {
       advise(remedy::reshard(options_.shards, repairs), effect_of(repairs));
     }
@@ -426,6 +457,7 @@ class Verification {
   }
 
   const VerifyOptions& options_;
+  const std::string set_name_;
   Context& context_;
   VerifyResult result_;
   const unsigned threads_;
@@ -449,6 +481,104 @@ class Verification {
   std::vector<std::string> extra_shards_;       ///< paths of local ones
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs
 };
+
+/// One of several sets that are verified together.
+struct NamedSet {
+  std::string folder;  ///< empty for shards without a manifest
+  VerifyOptions options;
+
+  std::string name() const { return folder.substr(folder.rfind('/') + 1); }
+};
+
+/// The sets of a verify: folders with a manifest each, and all other shards together.
+std::vector<NamedSet> sets_of(const VerifyOptions& options, Context& context) {
+  const catalog::ShardSet all = catalog::resolve_shards(options.shards, context, options.access);
+  const catalog::FolderManifests manifests = catalog::manifests_by_folder(all);
+  std::vector<NamedSet> sets;
+  std::map<std::string, std::size_t> by_folder;  // "" for those without a manifest
+  for (const catalog::ShardFile& shard : all.shards) {
+    const std::string folder = io::parent_folder(shard.path);
+    const std::string of = manifests.at(folder) ? folder : "";
+    const auto [set, is_new] = by_folder.emplace(of, sets.size());
+    if (is_new) {
+      sets.push_back({of, options});
+      sets.back().options.shards.clear();
+    }
+    std::vector<std::string>& operands = sets[set->second].options.shards;
+    const bool is_whole = std::ranges::any_of(options.shards, [&](const std::string& operand) {
+      return io::join_path(operand, "") == io::join_path(folder, "");
+    });
+    const std::string& operand = is_whole ? folder : shard.path;
+    if (operands.empty() || operands.back() != operand) operands.push_back(operand);
+  }
+  return sets;
+}
+
+/// Adds the result of one of several sets, whose shards are named with their folder.
+void add_set(VerifyResult& all, VerifyResult&& set, const std::string& folder) {
+  const auto named = [&](const std::string& shard) {
+    return shard.empty() || folder.empty() ? shard : io::join_path(folder, shard);
+  };
+  for (Problem& problem : set.problems) {
+    problem.where.path = named(problem.where.path);
+    if (all.problems.size() < VerifyResult::kMostProblems) all.problems.push_back(std::move(problem));
+  }
+  for (std::string& shard : set.shard_names) all.shard_names.push_back(named(shard));
+  for (const std::string& text : set.checked)
+    all.checked.push_back(folder.empty() ? text : fmt::format("{}: {}", folder, text));
+  std::ranges::move(set.remedies, std::back_inserter(all.remedies));
+  std::ranges::move(set.staged_parts, std::back_inserter(all.staged_parts));
+  all.depth = set.depth;
+  all.interrupted = all.interrupted || set.interrupted;
+  all.shards += set.shards;
+  all.samples += set.samples;
+  all.members += set.members;
+  all.bytes += set.bytes;
+  if (set.images) all.images = all.images.value_or(0) + *set.images;
+  if (set.images_not_decoded) all.images_not_decoded = all.images_not_decoded.value_or(0) + *set.images_not_decoded;
+  all.errors += set.errors;
+  all.warnings += set.warnings;
+}
+
+/// Sets have names of their own: each is verified by itself, and no advice joins them.
+VerifyResult verify_sets(const VerifyOptions& options, const std::vector<NamedSet>& sets, Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  VerifyResult result;
+  result.strict = options.strict;
+  std::size_t with_errors = 0;
+  const char* not_read = "";
+  for (const NamedSet& set : sets) {
+    if (result.interrupted) break;
+    Verification verification(set.options, context, set.name());
+    VerifyResult of_set = verification.run();
+    not_read = verification.not_read();
+    with_errors += of_set.errors > 0 ? 1 : 0;
+    add_set(result, std::move(of_set), set.folder);
+  }
+  ProblemLog log("");
+  const catalog::ShardSet all = catalog::resolve_shards(options.shards, context, options.access);
+  const LabelComparison labels = compare_labels(catalog::manifests_by_folder(all));
+  result.checked.push_back(fmt::format("manifests of {} folders: {}", sets.size(), labels.text));
+  for (const std::string& conflict : labels.conflicts) log.add(ProblemCode::label_conflict, std::nullopt, "", conflict);
+  if (const auto shared = images_in_several_sets(all, context))
+    log.add(ProblemCode::image_in_sets, std::nullopt, "", *shared);
+  result.errors += log.errors();
+  result.warnings += log.warnings();
+  if (!labels.conflicts.empty()) {
+    result.remedies.push_back(remedy::reshard(options.shards, {.merge_classes = true}) +
+                              "  # writes one set, and numbers the classes of all folders together");
+  }
+  for (Problem& problem : log.take()) result.problems.push_back(std::move(problem));
+  result.problems_total = result.errors + result.warnings;
+  result.verdict =
+      result.interrupted ? fmt::format("interrupted: {} so far", found(result))
+      : result.errors > 0
+          ? not_sound(fmt::format("{} of {} with errors", with_errors, format_count(sets.size(), "set")), result)
+          : sound(format_count(sets.size(), "set") + ", ", result, not_read);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  result.bytes_per_second = static_cast<double>(result.bytes) / elapsed.count();
+  return result;
+}
 
 /// The images were given as shards, and the shards as source.
 void refuse_swapped(const VerifyOptions& options) {
@@ -486,10 +616,22 @@ std::optional<VerifyResult> without_shards(const VerifyOptions& options) {
 
 }  // namespace
 
-VerifyResult verify(const VerifyOptions& options, Context& context) {
-  refuse_swapped(options);
-  auto unfinished = without_shards(options);
-  return unfinished ? std::move(*unfinished) : Verification(options, context).run();
+VerifyResult verify(const VerifyOptions& given, Context& context) {
+  refuse_swapped(given);
+  if (auto unfinished = without_shards(given)) return std::move(*unfinished);
+  VerifyOptions options = given;
+  options.shards.clear();
+  for (const std::string& operand : given.shards) {
+    const std::vector<std::string> sets =
+        catalog::is_address(operand) ? std::vector<std::string>() : catalog::sets_in(operand);
+    options.shards.insert(options.shards.end(), sets.begin(), sets.end());
+    if (sets.empty()) options.shards.push_back(operand);
+  }
+  if (options.against.empty()) {
+    const std::vector<NamedSet> sets = sets_of(options, context);
+    if (sets.size() > 1) return verify_sets(options, sets, context);
+  }
+  return Verification(options, context).run();
 }
 
 void VerifyOptions::describe(FieldList& v) {

@@ -72,6 +72,15 @@ TEST_CASE("a key that means several members, or only a label, is a usage error t
   CHECK_THROWS_WITH_AS(cat_member(folder.path(), "c/label"), doctest::Contains("cls"), Error);
 }
 
+TEST_CASE("a sample in pieces is one sample, and of its members with one name the last counts") {
+  ShardFolder folder;
+  folder.write("a.tar", TarBuilder().file("a.json", "{}").file("b.jpg", "x").file("a.jpg", "y").end());
+  CHECK_THROWS_WITH_AS(cat_member(folder.path(), "a"), doctest::Contains("json, jpg"), Error);
+  CHECK(cat_member(folder.path(), "a.jpg").bytes == "y");
+  folder.write("a.tar", TarBuilder().file("a.json", "{}").file("b.jpg", "x").file("a.json", "[]").end());
+  CHECK(cat_member(folder.path(), "a").bytes == "[]");
+}
+
 TEST_CASE("a sample that does not exist is reported with the command that lists keys, a member with those that exist") {
   ShardFolder folder;
   sample_shards(folder);

@@ -132,10 +132,13 @@ TEST_CASE("--replace removes no record as long as a shard is damaged, and names 
     CHECK(fs::exists(folder.path(".shardkit/b.tar.index")));
   }
   fs::remove(folder.path("b.tar"));
+  for (const char* index : {"a.idx", "b.idx", "b.tar.idx"}) folder.write(index, "of another reader");
   Context context;
   shardkit::dataset::index(options, context);
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings()[0].code == "shards_missing");
+  CHECK(fs::exists(folder.path("a.idx")));
+  for (const char* index : {"b.idx", "b.tar.idx", ".shardkit/b.tar.index"}) CHECK_FALSE(fs::exists(folder.path(index)));
 }
 
 TEST_CASE("a shard that readers would not read whole is refused, and no manifest appears") {

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "dataset/convert/convert.hpp"
+#include "dataset/extract/extract.hpp"
 #include "dataset/verify/verify_support.hpp"
 #include "reshard_support.hpp"
 
@@ -62,23 +63,100 @@ TEST_CASE("members that stand apart are put together again") {
   }
 }
 
-TEST_CASE("samples of one tar that share a key are refused with the command that keeps both, or marked") {
+TEST_CASE("of members with one name the last counts, wherever it is; whole samples are marked if they are to be") {
   const std::vector<std::string> images{fake_jpeg("one"), fake_jpeg("x"), fake_jpeg("two")};
-  const OneTar tar(
-      TarBuilder().sample("k", images[0], "0").sample("l", images[1], "1").sample("k", images[2], "1").end());
-  ReshardOptions options = tar.options();
-  const Error error = failure(options);
-  CHECK(error.code() == ErrorCode::conflict);
-  CHECK(says(error, fmt::format("`shardctl reshard {} {} --threads 2 mark_duplicates`", tar.folder.path("in.tar"),
-                                tar.folder.path("out"))));
-  options.mark_duplicates = true;
-  CHECK(repair(options).result.samples == 3);
-  std::vector<std::string> contents;
-  for (const ReadMember& member : tar.result()) {
-    if (member.extension == "jpg") contents.push_back(member.content);
+  const OneTar updated(TarBuilder()
+                           .file("k.json", "0")
+                           .file("k.jpg", images[0])
+                           .file("k.json", "1")
+                           .file("l.jpg", images[1])
+                           .file("l.json", "2")
+                           .file("./k.json", "3")
+                           .end());
+  ReshardOptions options = updated.options();
+  for (const bool mark : {false, true}) {
+    options.mark_duplicates = mark;
+    options.target = updated.folder.path(mark ? "marked" : "plain");
+    Context context;
+    CHECK(reshard(options, context).samples == 2);
+    CHECK(context.warnings().back().text.starts_with("2 members replaced by a later one of the same name"));
+    CHECK(context.warnings().back().text.find("the one at byte") != std::string::npos);
+    CHECK(sorted(members_in(options.target)) ==
+          std::vector<ReadMember>{
+              {"k", "jpg", images[0]}, {"k", "json", "3"}, {"l", "jpg", images[1]}, {"l", "json", "2"}});
+    check_sound(options.target);
   }
-  CHECK(contents == images);
+  const OneTar whole(
+      TarBuilder().sample("k", images[0], "0").sample("l", images[1], "1").sample("k", images[2], "1").end());
+  options = whole.options();
+  CHECK(repair(options).warnings == std::vector<std::string>{"members_regrouped", "members_replaced"});
+  CHECK(sorted(whole.result()).at(1) == ReadMember{"k", "jpg", images[2]});
+  options.mark_duplicates = true;
+  options.target = whole.folder.path("marked");
+  CHECK(repair(options).result.samples == 3);
   check_sound(options.target);
+}
+
+TEST_CASE("tars that were put together keep their samples apart; marks differ, also of links to one file") {
+  const OneTar joined(TarBuilder()
+                          .raw(TarBuilder().file("a.bin", "1").end().bytes())
+                          .raw(TarBuilder().file("a.bin", "2").file("a.json", "{}").end().bytes()));
+  ReshardOptions options = joined.options();
+  options.salvage = true;
+  CHECK(failure(options).code() == ErrorCode::conflict);
+  options.mark_duplicates = true;
+  CHECK(run(options).samples == 2);
+  const OneTar linked(TarBuilder()
+                          .file("a.bin", "1")
+                          .file("b.bin", "2")
+                          .member({.name = "a.bin", .type = '1', .link_target = "a.bin"}, "")
+                          .end());
+  options = linked.options();
+  options.mark_duplicates = true;
+  CHECK(run(options).samples == 3);
+}
+
+TEST_CASE("the last sample of a tar without an end is kept, unless it lacks members that the one before has") {
+  const auto taken = [](const TarBuilder& builder, bool salvage) {
+    const OneTar tar(builder);
+    ReshardOptions options = tar.options();
+    options.salvage = salvage;
+    return run(options).samples;
+  };
+  for (const bool salvage : {false, true}) {
+    CHECK(taken(TarBuilder().file("only.jpg", "1"), salvage) == 1);
+    CHECK(taken(TarBuilder().sample("a", "1", "0").file("b.png", "2"), salvage) == 2);
+    CHECK(taken(TarBuilder().sample("a", "1", "0").file("b.jpg", "2"), salvage) == (salvage ? 1 : 2));
+  }
+}
+
+TEST_CASE("samples of texts alone are data where most are; a --drop-bad that would leave nothing fails") {
+  TarBuilder texts;
+  for (int i = 0; i < 20; ++i) texts.file(fmt::format("{}.json", i), "{}").file(fmt::format("{}.txt", i), "text");
+  const OneTar tar(texts.file("20.cls", "0").end());
+  ReshardOptions options = tar.options();
+  options.drop_bad = true;
+  CHECK(run(options).samples == 20);
+  const OneTar labels(TarBuilder().file("a.cls", "0").file("b.cls", "1").end());
+  options = labels.options();
+  options.drop_bad = true;
+  CHECK(failure(options).code() == ErrorCode::unsupported);
+}
+
+TEST_CASE("a split of one set of a split has the shares that were asked for") {
+  const OneTar tar(numbered_samples(600, "k"));
+  ReshardOptions options = tar.options();
+  options.split = {"train=0.9", "val=0.1"};
+  run(options);
+  options.inputs = {options.target + "/train"};
+  options.target = tar.folder.path("again");
+  options.split = {"train=0.8", "val=0.2"};
+  const ReshardResult result = run(options);
+  CHECK(result.sets.at(1).samples > 80);
+  CHECK(result.sets.at(1).samples < 135);
+  options.inputs = {options.target + "/train"};
+  options.target = tar.folder.path("thrice");
+  CHECK(run(options).sets.at(1).samples > 60);
 }
 
 TEST_CASE("members of a sample that share an extension are numbered") {
@@ -87,20 +165,40 @@ TEST_CASE("members of a sample that share an extension are numbered") {
                        .file("k.JPG", fake_jpeg("2"))
                        .file("k.Jpg", fake_jpeg("3"))
                        .file("k.2.jpg", fake_jpeg("there before"))
-                       .file("k.cls", "0")
                        .file("k.cls", "1")
+                       .file("k.cls", "0")
                        .end());
   ReshardOptions options = tar.options();
   CHECK(says(failure(options), "mark_duplicates"));
   options.mark_duplicates = true;
   run(options);
-  CHECK(tar.result() == std::vector<ReadMember>{{"k", "2.cls", "1"},
-                                                {"k", "2.jpg", fake_jpeg("there before")},
+  CHECK(tar.result() == std::vector<ReadMember>{{"k", "2.jpg", fake_jpeg("there before")},
                                                 {"k", "3.jpg", fake_jpeg("2")},
                                                 {"k", "4.jpg", fake_jpeg("3")},
                                                 {"k", "cls", "0"},
                                                 {"k", "jpg", fake_jpeg("1")}});
   check_sound(options.target);
+}
+
+TEST_CASE(
+    "--rename changes names in shards: extract restores the files, and a rename that may do nothing is no warning") {
+  const TempDir dir;
+  write_file(dir.path("src/cat/1.jpg"), fake_jpeg("1"));
+  write_file(dir.path("src/cat/1.json"), "{}");
+  ConvertOptions converting;
+  converting.source = dir.path("src");
+  converting.target = dir.path("set");
+  Context context;
+  convert(converting, context);
+  ReshardOptions options;
+  options.inputs = {converting.target};
+  options.target = dir.path("renamed");
+  options.rename = {"json=meta", "=x"};
+  CHECK(repair(options).warnings.empty());
+  CHECK(members_in(options.target).at(2) == ReadMember{"cat/1", "meta", "{}"});
+  extract({.shards = {options.target}, .target = dir.path("files"), .threads = {}}, context);
+  for (const char* file : {"cat/1.jpg", "cat/1.json"})
+    CHECK(read_file(dir.path("files/") + file) == read_file(dir.path("src/") + file));
 }
 
 TEST_CASE("members without an extension get one by --rename") {
@@ -121,6 +219,8 @@ TEST_CASE("of a shard that is cut anywhere the whole samples are taken, with one
     for (std::size_t length = 0; length < whole.size() - 1024; length += 300) {
       CAPTURE(length);
       CAPTURE(listed);
+      const bool may_be_whole = length > 512 && length <= 1024;  // an image, and nothing shows that it had a label
+      if (may_be_whole && !listed) continue;
       ShardFolder folder;
       folder.write("in/a.tar", whole);
       folder.write("in/b.tar", numbered_samples(2, "other"));

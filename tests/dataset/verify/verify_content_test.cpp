@@ -216,6 +216,17 @@ TEST_CASE("differing_members: warned about with how many samples of the shard ar
   CHECK(result.problems[0].text.find("jpg json; most have jpg") != std::string::npos);
 }
 
+TEST_CASE("samples of texts alone are sound; labels alone get no command that would leave nothing") {
+  TarBuilder texts;
+  for (int i = 0; i < 20; ++i) texts.file(std::to_string(i) + ".json", "{}");
+  CHECK(codes(verify_tar(texts.end())).empty());
+  const TarBuilder images = TarBuilder().sample("a", fake_jpeg("1"), "0").sample("b", fake_jpeg("2"), "0");
+  CHECK(problem(verify_tar(TarBuilder(images).file("text.json", "{}").end()), "orphan_member").key == "text");
+  const auto labels = verify_tar(TarBuilder().file("a.cls", "0").file("b.cls", "1").end());
+  CHECK(labels.errors == 2);
+  CHECK(labels.remedies.at(0).starts_with("#"));
+}
+
 TEST_CASE("orphan_member: a label or a text without data is an error") {
   ShardFolder folder;
   folder.write("s.tar", good_samples(2).bytes().substr(0, 4096) + TarBuilder().file("lone.cls", "0").end().bytes());

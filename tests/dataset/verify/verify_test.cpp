@@ -120,6 +120,27 @@ TEST_CASE("shards of one name in two folders are distinguished by their paths") 
   CHECK(found.text.find(a.path("s.tar")) != std::string::npos);
 }
 
+TEST_CASE("sets in one folder are verified each by itself; images in both are counted, and no advice joins them") {
+  ShardFolder folder;
+  folder.write("train/s.tar", good_samples(3));
+  folder.write("val/s.tar", good_samples(2));
+  Context context;
+  for (const char* set : {"train", "val"})
+    shardkit::dataset::index({.shards = {folder.path(set)}, .threads = std::nullopt}, context);
+  const auto sound = verify_path(folder.path());
+  CHECK(codes(sound) == Codes{"image_in_sets"});
+  CHECK(sound.problems[0].text.find("2 images in more than one of") != std::string::npos);
+  CHECK(sound.samples == 5);
+  CHECK(sound.verdict.starts_with("sound: 2 sets, 2 shards, 5 samples"));
+  CHECK(verify_path(folder.path(), {.shards = {}, .strict = true, .threads = {}}).has_findings());
+  folder.write("val/s.tar", TarBuilder().file("a/._b.jpg", "1").file("k0.jpg", fake_jpeg("i")).end());
+  shardkit::dataset::index({.shards = {folder.path("val")}, .threads = std::nullopt}, context);
+  const auto result = verify({.shards = {folder.path("train"), folder.path("val")}, .threads = {}}, context);
+  CHECK(problem(result, "apple_double").where.path == folder.path("val/s.tar"));
+  REQUIRE_MESSAGE(result.remedies.size() == 1, result.remedies.front());
+  CHECK(result.remedies[0].find(folder.path("train")) == std::string::npos);
+}
+
 TEST_CASE("structure does not read what only checksums can tell") {
   const IndexedFolder folder;
   folder.flip("a.tar", 514);

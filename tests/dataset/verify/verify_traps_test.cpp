@@ -164,6 +164,29 @@ TEST_CASE("duplicate_extension: an error") {
   CHECK(result.has_findings());
 }
 
+TEST_CASE("repeated_member: an error where a later member has the same name") {
+  const auto beside = with([](TarBuilder& b) { b.sample("b", "i", "1").file("b.cls", "2"); });
+  CHECK(problem(beside, "repeated_member").key == "b");
+  const auto apart = with([](TarBuilder& b) { b.sample("b", "i", "1").file("good.cls", "2"); });
+  CHECK(problem(apart, "repeated_member").key == "good");
+  for (const VerifyResult& result : {beside, apart}) {
+    CHECK(std::ranges::count(codes(result), "duplicate_extension") == 0);
+    CHECK(result.remedies.back().find("mark") == std::string::npos);
+    CHECK(result.remedies.back().find("of members with one name the last") != std::string::npos);
+  }
+}
+
+TEST_CASE("header_number and header_times: errors, because Python loses members or changes keys") {
+  std::string tar = TarBuilder().member({.name = "b.jpg", .magic = kGnuMagic}, "x").file("b.cls", "1").end().bytes();
+  tar.replace(108, 4, "root");
+  fix_checksum(tar, 0);
+  CHECK(problem(verify_bytes(tar), "header_number").text.find("uid") != std::string::npos);
+  tar.replace(108, 4, "0000");
+  tar.replace(345, 11, "15023456701");
+  fix_checksum(tar, 0);
+  CHECK(problem(verify_bytes(tar), "header_times").key == "b.jpg");
+}
+
 TEST_CASE("split_sample: an error where a sample's members do not stand together") {
   const auto result = with([](TarBuilder& b) { b.sample("b", "i", "1").file("good.json", "{}"); });
   const Problem& split = problem(result, "split_sample");
