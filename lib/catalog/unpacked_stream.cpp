@@ -45,7 +45,7 @@ class FrameSkipper {
   }
 
   /// At the end of the file: the bytes that were too few for a frame.
-  Bytes rest() { return is_past_ ? Bytes() : (is_past_ = true, Bytes(head_)); }
+  Bytes remaining() { return is_past_ ? Bytes() : (is_past_ = true, Bytes(head_)); }
 
  private:
   static constexpr std::size_t kHead = formats::kSkippableHead;
@@ -87,7 +87,7 @@ struct UnpackedStream::Reader {
       for (bool more = true; more && bytes.empty();) {
         const Bytes packed = reader.read_packed();
         more = !packed.empty();
-        bytes = more ? reader.frames.skip(packed) : reader.frames.rest();
+        bytes = more ? reader.frames.skip(packed) : reader.frames.remaining();
       }
       *block = bytes.data();
       return static_cast<la_ssize_t>(bytes.size());

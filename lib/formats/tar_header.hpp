@@ -94,7 +94,7 @@ class PaxRecords {
   bool damaged() const { return damaged_; }
 
   /// After next() returned false: what was not read.
-  std::string_view rest() const { return unread_; }
+  std::string_view unread() const { return unread_; }
 
   std::string_view keyword() const { return keyword_; }
   std::string_view value() const { return value_; }

@@ -203,7 +203,7 @@ void TarParser::apply_pax(std::string_view text, bool is_last, Overrides& overri
     apply_record(records.keyword(), records.value(), overrides);
     if (state_ == State::done) return;
   }
-  if (records.damaged() && !is_last) return keep_start_of_record(records.rest());
+  if (records.damaged() && !is_last) return keep_start_of_record(records.unread());
   if (records.damaged() || (is_last && skipped_of_record_ > 0)) {
     find(TarFault::bad_extension, wanted_.offset, kDamagedRecord);
   }

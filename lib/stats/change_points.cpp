@@ -40,7 +40,7 @@ class Search {
   /// `tries` is how many parts of these values were looked at before.
   void search(std::span<const double> values, std::size_t offset, double tries) {
     if (values.size() < 2 * kRunsBesideChange) return add_part(values);
-    const std::size_t best = best_place(Sums(values), values.size());
+    const std::size_t best = best_split(Sums(values), values.size());
     // A change too near to an end shows nothing, and hides others.
     if (best < kRunsBesideChange) return search(values.subspan(best), offset + best, tries + 1);
     if (best + kRunsBesideChange > values.size()) return search(values.first(best), offset, tries + 1);
@@ -64,8 +64,8 @@ class Search {
   }
 
  private:
-  /// The place at which the two parts deviate least.
-  static std::size_t best_place(const Sums& sums, std::size_t size) {
+  /// The position at which the two parts deviate least.
+  static std::size_t best_split(const Sums& sums, std::size_t size) {
     std::size_t best = 1;
     double least = std::numeric_limits<double>::max();
     for (std::size_t at = 1; at < size; ++at) {

@@ -104,6 +104,7 @@ TEST_CASE("a moved extension keeps its dots and its spelling but for case") {
   CHECK(portable_moved_extension("Seg.PNG") == "seg.png");
   CHECK(portable_moved_extension("JPEG") == "jpeg");
   CHECK(portable_moved_extension("a b") == "a~20b");
+  CHECK(portable_moved_extension("v1+X") == "v1~2bx");  // in lower case as a whole
 }
 
 TEST_CASE("a key has the class, if there is one, and all folders, but the class's own only once") {

@@ -20,8 +20,11 @@ TEXTS = (b"root", b"8", b"0x1", b"7 7", b"7\n7", b"\xc3\xa9", b"1__0", b"_1", b"
 LOSSES = {"header_number", "bad_header_checksum", "bad_size_field", "truncated"}
 # Where our listing differs on purpose.
 ODDITIES = {
+    "gnu-incremental.tar": "tarfile takes the times of `tar -g` for a folder: verify reports header_times",
+    "invalid-go17.tar": "a prefix behind GNU's magic, which only tarfile reads: verify reports header_times",
     "gnu-multi-hdrs.tar": "of two long names for one member tarfile takes the first, tar and we take the last",
-    "pax-nul-path.tar": "a name with a NUL in it: verify reports it as unsafe_name",
+    "pax-multi-hdrs.tar": "the same with two PAX headers",
+    "pax-bad-hdr-file.tar": "tarfile takes a damaged PAX record: verify reports bad_pax_header",
 }
 
 
@@ -43,7 +46,8 @@ def listed(path):
     try:
         with tarfile.open(path, "r:") as tar:
             for info in tar:
-                found.append((info.name, (info.offset_data, info.size) if info.isreg() and not info.issparse() else None))
+                name = info.name.encode(errors="surrogateescape").decode(errors="replace")  # as JSON has it
+                found.append((name, (info.offset_data, info.size) if info.isreg() and not info.issparse() else None))
     except (tarfile.TarError, EOFError, ValueError):
         pass
     return found
@@ -69,7 +73,10 @@ class Fields(FolderTest):
                 expected[path.name] = [name for name, _ in listed(path)] != ["a.jpg", "b.jpg", "c.jpg"]
         problems = self.result("verify", shards, "--depth", "structure")["problems"]
         found = {problem["shard"] for problem in problems if problem["code"] in LOSSES}
-        self.assertEqual(found, {name for name, is_lost in expected.items() if is_lost})
+        lost = {name for name, is_lost in expected.items() if is_lost}
+        self.assertEqual(lost - found, set())
+        # Sizes with a sign, "0o" or an underscore are numbers to Python alone: tar refuses them, and so do we.
+        self.assertEqual({name for name in found - lost if not name.startswith("size")}, set())
         self.assertGreater(sum(expected.values()), 80)
 
     def test_verify_knows_what_changes_a_name(self):
@@ -103,7 +110,7 @@ class Corpora(FolderTest):
                 for row, (name, place) in zip(rows, theirs))
             if not same:
                 differing[path.name] = (theirs, [(row["name"], row["offset"], row["size"]) for row in rows])
-        self.assertEqual({name: text for name, text in differing.items() if name not in ODDITIES}, {})
+        self.assertEqual(set(differing), set(ODDITIES), differing)
 
 
 if __name__ == "__main__":
