@@ -15,6 +15,10 @@ constexpr std::array kWords{
     Words{Act::convert, "shardctl convert {} DST{}"},
     Words{Act::list_classes,
           "find {} -mindepth 1 -maxdepth 1 -xtype d ! -name '.*' -printf '%f\\n' | LC_ALL=C sort -u >classes.txt"},
+    Words{Act::add_header, "sed -i {} {}"},
+    Words{Act::from_parquet,
+          "python3 -c 'import json, sys, pyarrow.parquet as p; [print(json.dumps(row, default=str)) for batch in "
+          "p.ParquetFile(sys.argv[1]).iter_batches() for row in batch.to_pylist()]' {} >table.jsonl"},
     Words{Act::plan, "shardctl plan {} -o {} --class-map FILE"},
     Words{Act::merge, "shardctl merge {}"},
     Words{Act::parts, "shardctl parts {}"},

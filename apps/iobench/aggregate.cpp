@@ -46,10 +46,10 @@ cli::Answer answer_aggregate(const bench::AggregateResult& result) {
   if (result.left_out.size() > 5)
     answer.hints.push_back(fmt::format("{} more are left out", result.left_out.size() - 5));
   if (!result.suspects.empty()) {
-    answer.hints.push_back(fmt::format(
-        "measure {} again, add the result to the others, and aggregate once more: a second slow run confirms "
-        "the first",
-        fmt::join(result.suspects, ", ")));
+    answer.hints.push_back(
+        fmt::format("measure {} again, add the result to the others, and aggregate again: a second slow run confirms "
+                    "the first",
+                    fmt::join(result.suspects, ", ")));
   }
   if (!result.exclude.empty()) {
     answer.next = {fmt::format("sbatch --exclude={}", fmt::join(result.exclude, ",")),
@@ -66,14 +66,15 @@ cli::Command aggregate_command() {
        .summary = "combine the results of many nodes, and find the slow ones",
        .description =
            "Reads the results of `iobench run` from many nodes. Adds their rates only over the seconds in which all of "
-           "them ran, so start them together with `iobench run --barrier` or --start-at. A node is slow if each of its "
-           "results, at least two, has a rate so far below the median of the other nodes of its group that fewer than "
-           "1 in 100 healthy fleets lose a node (docs/explain/report.md). A node that is slow in its newest result "
-           "only "
-           "is a suspect: measure it again. A node is not judged if it failed, was disturbed, has no result, or has "
-           "too few equal nodes to compare with.\n\nExit code 3 if a node is slow, suspect or not judged, or misses "
-           "the "
-           "--gate. The commands at the end take slow nodes out of service.",
+           "them ran, so start them together with `iobench run --barrier` or --start-at. A node is slow if at least "
+           "two "
+           "of its results, and all of them, have a rate far below the median of the other nodes of its group. Fewer "
+           "than 1 in 100 healthy fleets lose a node to this rule (docs/explain/report.md). A node that is slow only "
+           "in "
+           "its newest result is a suspect: measure it again. A node is not judged if it failed, was disturbed, has no "
+           "result, or has too few equal nodes to compare with.\n\nExit code 3 if a node is slow, suspect or not "
+           "judged, "
+           "or misses the --gate. The commands at the end take slow nodes out of service.",
        .examples = {{"iobench aggregate results/ --group-by rack", "which nodes are slow in their rack?"},
                     {"iobench aggregate results/ --gate samples/ci/gate.json --json fleet.json",
                      "accept a fleet; `iobench report fleet.json -o fleet.html` makes a page"},

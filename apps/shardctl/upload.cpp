@@ -23,7 +23,7 @@ cli::Answer answer_upload(const dataset::UploadOptions& options, const dataset::
   }
   answer.headline = fmt::format("{} uploaded, {}", format_count(result.files, "file"), format_size(result.bytes));
   answer.facts = {
-      {"sent", result.bytes_sent > 0 ? format_size(result.bytes_sent) : "nothing: all files were there already"},
+      {"sent", result.has_sent_files ? format_size(result.bytes_sent) : "nothing: all files were there already"},
       {"reused", result.bytes_reused > 0 ? format_size(result.bytes_reused) : ""},
       {"verified by", result.verified_by},
       {"retries", result.retries > 0 ? format_count(result.retries) : ""}};

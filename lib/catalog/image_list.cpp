@@ -9,6 +9,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "catalog/image_table.hpp"
+#include "catalog/similar_name.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
@@ -138,6 +139,7 @@ class ListReader {
     if (rows_.empty() && scan_.problems.empty()) {
       throw Error(ErrorCode::not_found, At{options_.file}, "the list '{}' has no rows", options_.file);
     }
+    table_.warn_of_quotes(context_);
     join_rows();
     sort();
   }
@@ -199,7 +201,7 @@ class ListReader {
     }
     if (path.empty()) return;  // a problem; its class keeps its number
     ScannedClass& owner = scan_.classes[position->second];
-    rows_.push_back({xxh3_64(as_bytes(path)), static_cast<std::uint32_t>(position->second),
+    rows_.push_back({xxh3_64(as_bytes(path)), row.hash, static_cast<std::uint32_t>(position->second),
                      static_cast<std::uint32_t>(owner.files.size())});
     owner.files.push_back({0, 0, owner.add_name(path)});
   }
@@ -225,7 +227,8 @@ class ListReader {
       const ScannedClass& first = scan_.classes[begin->owner];
       const bool one_label =
           std::all_of(begin, end, [&](const Row& row) { return agree(first, scan_.classes[row.owner]); });
-      several_rows_ = several_rows_ || end - begin > 1;
+      const auto is_other = [&](const Row& row) { return row.row_hash != begin->row_hash; };
+      several_rows_ = several_rows_ || std::any_of(begin, end, is_other);
       if (!one_label) unlabeled.emplace_back(first.name_of(file_of(*begin)));
       std::for_each(one_label ? begin + 1 : begin, end, [&](const Row& row) { file_of(row).mtime_ns = kJoined; });
       begin = end;
@@ -249,9 +252,10 @@ class ListReader {
     });
   }
 
-  /// The part of a row that stays until all are read: 16 bytes.
+  /// The part of a row that stays until all are read: 24 bytes.
   struct Row {
     std::uint64_t path_hash;  ///< XXH3-64
+    std::uint64_t row_hash;   ///< XXH3-64
     std::uint32_t owner;      ///< its class
     std::uint32_t file;       ///< in it
   };
@@ -285,6 +289,23 @@ void add_sidecars(ImageFolderScan& scan, const std::vector<std::string>& suffixe
   }
 }
 
+/// Names the files that images without one may mean, for the first of them.
+void name_similar_files(const SourceFolder& source, std::vector<ScanProblem>& problems) {
+  constexpr int most = 3;
+  int looked_for = 0;
+  for (ScanProblem& problem : problems) {
+    if (problem.error.code() != ErrorCode::not_found || ++looked_for > most) continue;
+    const std::string similar = similar_file(source, problem.path);
+    if (similar.empty()) continue;
+    const std::string what = problem.path.find('\\') != std::string::npos
+                                 ? "does not exist, but a file of this name with '/' between folders does"
+                                 : "does not exist, but a file of this name in another Unicode form (NFC, NFD) does";
+    problem.error = Error(ErrorCode::not_found, At{source.path_of(problem.path)},
+                          Fault{what, fmt::format(": '{}'; write its name as the file system has it", similar)});
+    problem.unread.clear();
+  }
+}
+
 }  // namespace
 
 ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& list, const ScanOptions& options,
@@ -297,6 +318,7 @@ ImageList scan_image_list(const SourceFolder& source, const ImageListOptions& li
   find_fields(source, options, context, result.scan);
   context.progress().start("scan");
   read_metadata(source, result.scan, options.cores, context);
+  name_similar_files(source, result.scan.problems);
   refuse_equal_members(source, options, result.scan);
   return result;
 }

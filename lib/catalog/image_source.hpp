@@ -43,25 +43,6 @@ struct SourceFolder {
   FileStates known = {};
 };
 
-/// Sources that contain several sets: train/, val/ and so on, each its own ImageFolder tree.
-struct SetFolders {
-  std::vector<std::string> names;    ///< such as {"train", "val"}; empty if the source is one set
-  std::vector<std::string> classes;  ///< class folders of all sets together, sorted bytewise, with one label each
-};
-
-/// Checks whether all visible folders of `root` are named train, val, valid, validation, dev or test, with train and at
-/// least one other, and train contains folders. As classes they would give every image of a set the same label. A set
-/// without class folders, such as the test images of ImageNet, is left out with a warning. A set that lacks classes of
-/// another one causes a warning, because torchvision would number its classes differently. Throws like
-/// scan_image_folder() for folders that cannot be listed. A set with class folders and images beside them makes none.
-/// Without `labeled`, sets need no class folders: images directly in them are enough.
-SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled = true);
-
-/// Throws Error{usage} if a folder of the source is named as a set, such as "train", "Val2017" or "trainval", but
-/// find_set_folders() found no sets: as a class, all of a set would get one label. For sources without a class map,
-/// which lists the folders that are classes. Without `labeled` several such folders are a warning.
-void refuse_unclear_sets(const SourceFolder& source, Context& context, bool labeled);
-
 enum class EntryKind { folder, file };
 
 struct ListedEntry {
@@ -72,6 +53,10 @@ struct ListedEntry {
 /// Direct contents of a local folder, by name. Links are followed, as in torchvision. A broken link counts as a file.
 std::vector<ListedEntry> list_folder(const std::string& folder);
 
+/// Direct contents of a folder of a source, by name. Throws the errors of listing, and Error{unsupported} for names in
+/// a store that cannot be files.
+std::vector<ListedEntry> entries_in(const SourceFolder& source, const std::string& folder);
+
 /// Adds a file to others that are sorted by name, or updates the state of the one with that name.
 void add_known_file(const std::string& name, const FileState& state, std::vector<io::ObjectInfo>& files);
 
@@ -79,8 +64,7 @@ void add_known_file(const std::string& name, const FileState& state, std::vector
 /// with sizes and versions. Without files that macOS hides.
 std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder);
 
-/// True for folders that never contain data: hidden ones, and system folders: __MACOSX (archives of macOS), @eaDir
-/// (Synology), lost+found (ext4), $RECYCLE.BIN and System Volume Information (Windows).
+/// True for folders that never contain data: hidden ones, and those of is_made_by_system().
 bool is_system_folder(std::string_view name);
 
 /// Warns of a system folder that is skipped; `torchvision` is what torchvision would do.

@@ -9,17 +9,31 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remedies.hpp"
+#include "core/text.hpp"
+#include "core/units.hpp"
 #include "formats/portable_name.hpp"
 
 namespace shardkit::catalog {
 namespace {
 
+std::string_view file_name(const std::string& file) {
+  return is_address(file) ? std::string_view(file).substr(0, file.find("?...")) : std::string_view(file);
+}
+
+bool is_coco_name(const std::string& file) { return lower_case(file_name(file)).ends_with(".json"); }
+
 formats::TableKind kind_of(const std::string& file) {
-  const std::string_view name = is_address(file) ? std::string_view(file).substr(0, file.find("?...")) : file;
-  if (const auto kind = formats::table_kind(name)) return *kind;
-  throw Error(ErrorCode::usage, At{file}, "'{}' does not end in .csv, .tsv or .jsonl, so its format is unknown", file);
+  if (const auto kind = formats::table_kind(file_name(file))) return *kind;
+  if (lower_case(file_name(file)).ends_with(".parquet")) {
+    throw Error(ErrorCode::usage, At{file}, "'{}' is Parquet, which shardkit does not read; write it as JSON Lines: {}",
+                file, remedy::in_text(remedy::from_parquet(file)));
+  }
+  throw Error(ErrorCode::usage, At{file},
+              "'{}' does not end in .csv, .tsv, .jsonl or, for COCO, .json, so its format is unknown", file);
 }
 
 /// Normal form of a path's text, without a slash at its end.
@@ -49,15 +63,41 @@ void fail_at_line(const std::string& file, std::uint64_t line, std::string_view 
 
 ImageTable::ImageTable(const std::string& file, const std::string& path_column, const SourceFolder& source)
     : file_(file),
-      path_column_(path_column),
+      path_column_(is_coco_name(file) && path_column == "path" ? "file_name" : path_column),
       source_(root_of(source)),
-      bytes_(source.inputs->open(file)),
-      rows_(*bytes_, kind_of(file), file) {
+      kind_(is_coco_name(file) ? std::nullopt : std::optional(kind_of(file))),
+      bytes_(source.inputs->open(file)) {
+  if (!kind_) {
+    coco_ = std::make_unique<formats::CocoFile>(*bytes_, file);
+    return;
+  }
+  rows_ = std::make_unique<formats::TableReader>(*bytes_, *kind_, file);
+  refuse_missing_header();
   require_column(path_column, "--path-column");
 }
 
+/// A header does not name an image: a line that does is a row.
+void ImageTable::refuse_missing_header() const {
+  const std::vector<std::string>& columns = rows_->columns();
+  const auto image = std::ranges::find_if(columns, is_image_name);
+  const bool is_named = std::ranges::find(columns, path_column_) != columns.end() && !is_image_name(path_column_);
+  if (image == columns.end() || is_named) return;
+  std::vector<std::string> names(columns.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto at = static_cast<std::size_t>(image - columns.begin());
+    names[i] = i == at                    ? (is_image_name(path_column_) ? "path" : path_column_)
+               : i == (at == 0 ? 1U : 0U) ? std::string("label")
+                                          : fmt::format("column{}", i + 1);
+  }
+  const std::string header = fmt::format("{}", fmt::join(names, kind_ == formats::TableKind::tsv ? "\\t" : ","));
+  throw Error(ErrorCode::usage, At{file_},
+              "'{}' has no header: its first line contains the image '{}'; add a line with names for its columns: {}",
+              file_, *image, remedy::in_text(remedy::add_header(file_, header)));
+}
+
 void ImageTable::require_column(const std::string& column, std::string_view option) const {
-  const std::vector<std::string>& columns = rows_.columns();
+  if (coco_) return;
+  const std::vector<std::string>& columns = rows_->columns();
   if (columns.empty() || std::ranges::find(columns, column) != columns.end()) return;
   for (const auto& [separator, remedy] : {std::pair(';', "is separated by ';': write it with commas"),
                                           std::pair('\t', "is separated by tabs: name it .tsv")}) {
@@ -69,7 +109,8 @@ void ImageTable::require_column(const std::string& column, std::string_view opti
 }
 
 bool ImageTable::next(formats::TableRow& row, nlohmann::ordered_json& fields, std::string& path) {
-  if (!rows_.next(row, fields)) return false;
+  if (!(coco_ ? coco_->next(row, fields) : rows_->next(row, fields))) return false;
+  if (row.may_be_several && joined_++ == 0) joined_line_ = row.line;
   const auto cell = fields.find(path_column_);
   if (cell == fields.end() || !cell->is_string()) {
     fail_at_line(
@@ -84,6 +125,15 @@ bool ImageTable::next(formats::TableRow& row, nlohmann::ordered_json& fields, st
     fail_at_line(file_, row.line, fmt::format("'{}' is not inside the source '{}'", text, source_));
   }
   return true;
+}
+
+void ImageTable::warn_of_quotes(Context& context) const {
+  if (joined_ == 0) return;
+  context.warn("quoted_lines",
+               "'{}', line {}: a quoted value contains line ends and separators{}; if a quote is missing or too many, "
+               "the rows up to the next quote are lost",
+               file_, joined_line_,
+               joined_ > 1 ? fmt::format(", as in {}", format_count(joined_ - 1, "other row")) : "");
 }
 
 std::string ImageTable::below_source(std::string_view path) const {
@@ -104,7 +154,8 @@ std::string ImageTable::below_source(std::string_view path) const {
 }
 
 nlohmann::ordered_json ImageTable::row_at(std::string_view path, std::uint64_t offset, std::uint64_t length) {
-  nlohmann::ordered_json fields = rows_.row_at(*bytes_, offset, length);
+  nlohmann::ordered_json fields =
+      coco_ ? coco_->row_at(*bytes_, offset, length) : rows_->row_at(*bytes_, offset, length);
   const auto cell = fields.find(path_column_);
   if (cell == fields.end() || !cell->is_string()) fail_changed(path);
   const std::string named = below_source(cell->get_ref<const std::string&>());
@@ -119,6 +170,24 @@ void ImageTable::fail_changed(std::string_view path) const {
       file_, path);
 }
 
+namespace {
+
+/// Of the rows of each image; returns how many.
+std::size_t drop_repeated(std::vector<RowIndex::RowPosition>& positions) {
+  auto kept = positions.begin();
+  auto first = kept;  // of the image's
+  for (auto at = positions.begin(); at != positions.end(); ++at) {
+    if (first != kept && first->path_hash != at->path_hash) first = kept;
+    const auto is_same = [&](const RowIndex::RowPosition& other) { return other.row_hash == at->row_hash; };
+    if (std::none_of(first, kept, is_same)) *kept++ = *at;
+  }
+  const auto repeated = static_cast<std::size_t>(positions.end() - kept);
+  positions.erase(kept, positions.end());
+  return repeated;
+}
+
+}  // namespace
+
 RowIndex::RowIndex(const std::string& file, const std::string& path_column, const SourceFolder& source,
                    Context& context)
     : table_(file, path_column, source) {
@@ -128,20 +197,31 @@ RowIndex::RowIndex(const std::string& file, const std::string& path_column, cons
   std::string path;
   while (table_.next(row, fields, path)) {
     if (++context.progress().items % 4096 == 0) context.throw_if_stopped();
-    positions_.push_back({xxh3_64(as_bytes(path)), row.offset, static_cast<std::uint32_t>(row.length),
+    positions_.push_back({xxh3_64(as_bytes(path)), row.hash, row.offset, static_cast<std::uint32_t>(row.length),
                           static_cast<std::uint32_t>(std::min<std::uint64_t>(row.line, UINT32_MAX))});
   }
-  std::ranges::sort(positions_, {},
-                    [](const RowPosition& position) { return std::pair(position.path_hash, position.offset); });
+  table_.warn_of_quotes(context);
+  std::ranges::sort(positions_, {}, [](const RowPosition& p) { return std::pair(p.path_hash, p.offset); });
+  if (const std::size_t repeated = drop_repeated(positions_); repeated > 0)
+    context.warn("rows_repeated", "{} of '{}' repeat others exactly and count once", format_count(repeated, "row"),
+                 file);
 }
 
 void RowIndex::look_for_several(const ImageFolderScan& scan) {
   for (const ScannedClass& owner : scan.classes) {
     for (const ScannedFile& file : owner.files) {
-      if (several_) return;
-      several_ = find(owner.path_of(file)).size() > 1;
+      std::string path = owner.path_of(file);
+      if (find(path).size() < 2) continue;
+      several_ = std::move(path);
+      return;
     }
   }
+}
+
+std::string RowIndex::several_text() const {
+  std::vector<std::uint32_t> lines;
+  for (const RowPosition& position : find(several_)) lines.push_back(position.line);
+  return fmt::format("'{}', lines {}", several_, fmt::join(lines, " and "));
 }
 
 std::vector<RowIndex::RowPosition> RowIndex::find(std::string_view path) const {
@@ -165,7 +245,7 @@ nlohmann::ordered_json RowIndex::note(std::string_view path, const std::vector<R
     rows.push_back(fields(path, position));
     rows.back().erase(table_.path_column());
   }
-  return several_ ? rows : std::move(rows.front());
+  return several() ? rows : std::move(rows.front());
 }
 
 void ImageNotes::add_metadata(const std::string& file, const std::string& path_column, const SourceFolder& source,
@@ -178,9 +258,15 @@ void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& so
   label_column_ = list.label_column;
 }
 
-void ImageNotes::complete(const ImageFolderScan& scan) {
-  if (labels_) labels_->look_for_several(scan);
-  if (metadata_) metadata_->look_for_several(scan);
+void ImageNotes::complete(const ImageFolderScan& scan, Context& context) {
+  for (RowIndex* rows : {labels_.get(), metadata_.get()}) {
+    if (rows == nullptr) continue;
+    rows->look_for_several(scan);
+    if (!rows->several()) continue;
+    context.warn("rows_several",
+                 "each .json is a list of rows, because '{}' has several rows for an image, the first is {}",
+                 rows->table().file(), rows->several_text());
+  }
   if (!labels_ || !metadata_ || (!labels_->several() && !metadata_->several())) return;
   const std::string& list = labels_->table().file();
   const std::string& rows = metadata_->table().file();
@@ -247,6 +333,7 @@ ImageNotes::Unused ImageNotes::unused(const ImageFolderScan& scan) const {
     result.line = result.line == 0 ? position.line : std::min<std::uint64_t>(result.line, position.line);
   }
   result.all = result.rows > 0 && used.empty();
+  result.is_fault = metadata_->table().is_coco();
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 
 #include "catalog/image_list.hpp"
 #include "core/context.hpp"
+#include "formats/coco_file.hpp"
 #include "formats/table_reader.hpp"
 #include "io/file.hpp"
 
@@ -18,7 +20,9 @@ namespace shardkit::catalog {
 /// Throws Error{corrupt} with the table's file, its line and `text`.
 [[noreturn]] void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text);
 
-/// A file with one row per image and a column with its path: CSV, TSV or JSON Lines, recognized by the extension.
+/// A file with one row per image and a column with its path: CSV, TSV or JSON Lines, recognized by the extension; or
+/// COCO's .json, whose rows are its images with their annotations, and whose path is "file_name" unless another column
+/// is chosen.
 ///
 /// Paths are relative to the source, or absolute (in a store: addresses) and below it. "." and ".." are resolved in the
 /// text, without following links. One thread at a time, except for row_at().
@@ -38,24 +42,34 @@ class ImageTable {
   /// Thread-safe.
   nlohmann::ordered_json row_at(std::string_view path, std::uint64_t offset, std::uint64_t length);
 
+  /// Warns of rows that may be several, with the line of the first, once next() has returned them.
+  void warn_of_quotes(Context& context) const;
+
   /// Throws that Error{conflict}.
   [[noreturn]] void fail_changed(std::string_view path) const;
 
   const std::string& file() const { return file_; }
   const std::string& path_column() const { return path_column_; }
+  /// Whether it is a file about its images, all of which should be there, and not a table that may have more.
+  bool is_coco() const { return coco_ != nullptr; }
 
  private:
+  void refuse_missing_header() const;
   /// Empty if the path leaves the source or is the source itself.
   std::string below_source(std::string_view path) const;
 
   std::string file_;
   std::string path_column_;
-  std::string source_;  ///< an absolute, normalized path or an address, without a slash at its end
+  std::string source_;                      ///< an absolute, normalized path or an address, without a slash at its end
+  std::optional<formats::TableKind> kind_;  ///< empty: COCO
   std::unique_ptr<ByteSource> bytes_;
-  formats::TableReader rows_;
+  std::unique_ptr<formats::TableReader> rows_;
+  std::unique_ptr<formats::CocoFile> coco_;  ///< instead of `rows_`
+  std::uint64_t joined_ = 0;                 ///< rows that may be several
+  std::uint64_t joined_line_ = 0;            ///< of the first
 };
 
-/// Positions of the rows of images in a table: 24 bytes per row.
+/// Positions of the rows of images in a table: 32 bytes per row. A row that repeats another one exactly counts once.
 class RowIndex {
  public:
   /// Reads the whole table. Throws the errors of ImageTable::next().
@@ -63,6 +77,7 @@ class RowIndex {
 
   struct RowPosition {
     std::uint64_t path_hash = 0;  ///< XXH3-64
+    std::uint64_t row_hash = 0;   ///< XXH3-64
     std::uint64_t offset = 0;
     std::uint32_t length = 0;
     std::uint32_t line = 0;  ///< of the first 2^32
@@ -70,7 +85,9 @@ class RowIndex {
   /// The rows of the image, given with or without extension, in the table's order.
   std::vector<RowPosition> find(std::string_view path) const;
   /// Whether some image has several; requires look_for_several().
-  bool several() const { return several_; }
+  bool several() const { return !several_.empty(); }
+  /// The first such image and the lines of its rows, for messages.
+  std::string several_text() const;
   void look_for_several(const ImageFolderScan& scan);
   const std::vector<RowPosition>& all() const { return positions_; }
 
@@ -83,7 +100,7 @@ class RowIndex {
  private:
   ImageTable table_;
   std::vector<RowPosition> positions_;  ///< by hash, then offset
-  bool several_ = false;
+  std::string several_;                 ///< path of the first image with several
 };
 
 /// Contents of tables about images, as text for the .json members of their samples: the columns of --metadata except
@@ -98,9 +115,9 @@ class ImageNotes {
   /// The list of the images, for its labels or rows.
   void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& context);
 
-  /// Call after adding the tables: checks whether images have several rows. Throws Error{usage} if both tables are
-  /// given and one has.
-  void complete(const ImageFolderScan& scan);
+  /// Call after adding the tables: checks whether images have several rows, and warns of that. Throws Error{usage} if
+  /// both tables are given and one has.
+  void complete(const ImageFolderScan& scan, Context& context);
   bool empty() const { return !metadata_ && !labels_; }
   /// An image and the lines of its rows in the list, for messages.
   std::string lines_of(std::string_view path) const;
@@ -115,7 +132,8 @@ class ImageNotes {
   struct Unused {
     std::uint64_t rows = 0;
     std::uint64_t line = 0;
-    bool all = false;  ///< no row matches an image
+    bool all = false;       ///< no row matches an image
+    bool is_fault = false;  ///< the file lists the images of the source
   };
   Unused unused(const ImageFolderScan& scan) const;
 

@@ -48,7 +48,7 @@ bool is_location_of_several(std::string_view location);
 ///
 /// Whether s3://bucket/x without a slash at the end is an object: by its extension (.tar and compressed tars, .txt,
 /// .json); otherwise if there is an object with that key and none below "x/". Whether http://host/x is a file: if it
-/// ends in a dot and 1 to 8 letters and digits, one of them a letter ("x.idx", not "v1.0").
+/// ends in a dot and 1 to 12 letters and digits, one of them a letter ("x.idx", not "v1.0").
 ///
 /// Objects of one store are named relative to the deepest folder that contains all of them, unless that is "/" of this
 /// machine; objects of several stores by their base names. Several folders, or folders and objects, are merged in

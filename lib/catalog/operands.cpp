@@ -66,7 +66,7 @@ std::vector<std::string> wids_shards(std::string_view text, const std::string& p
   throw Error(ErrorCode::not_found, At{path}, "wids index '{}' contains no shard", path);
 }
 
-constexpr std::size_t kLongestExtension = 8;
+constexpr std::size_t kLongestExtension = 12;  // of "model.safetensors" 11
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -166,6 +166,24 @@ class Resolver {
     return fs::exists(status);
   }
 
+  /// False when a bucket has no object and no folder of this very name.
+  bool add_existing_object(const ObjectLocation& location) {
+    const OpenObject open = inputs_.object(location);
+    try {
+      if (open.source->find(open.name)) {
+        add_file(location, location.display());
+      } else if (!open.source->names_in(open.name).empty()) {
+        add_folder(location, {});
+      } else {
+        return false;
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) throw;
+      return false;
+    }
+    return true;
+  }
+
   /// A name from a brace pattern.
   void add_expanded(const std::string& name) {
     std::error_code ignored;
@@ -173,9 +191,10 @@ class Resolver {
     add(inputs_.parse_named(name), name);
   }
 
-  /// The files that a pattern with wildcards matches.
+  /// The files that a pattern with wildcards matches; in a bucket the one of this very name, if there is one.
   void add_matches(const std::string& pattern) {
     const ObjectLocation location = parse_location(pattern);
+    if (location.kind == ObjectLocation::Kind::bucket && add_existing_object(location)) return;
     if (location.kind == ObjectLocation::Kind::web) {
       throw Error(ErrorCode::usage, At{named_by_},
                   "'{}' has wildcards, but HTTP has no listing to match; give the files as a pattern "

@@ -142,10 +142,10 @@ void require_writable(const Field& output, const std::string& path, const std::s
 std::string named_for_node(const std::string& path) {
   std::string named;
   for (std::size_t i = 0; i < path.size(); ++i) {
-    const std::string_view rest = std::string_view(path).substr(i);
-    if (rest.starts_with("%n")) {
+    const std::string_view remaining = std::string_view(path).substr(i);
+    if (remaining.starts_with("%n")) {
       named += system::node_name();
-    } else if (rest.starts_with("%j")) {
+    } else if (remaining.starts_with("%j")) {
       const auto job = system::process_environment()("SLURM_JOB_ID");
       if (!job) throw usage_error("'{}': %j is the number of a Slurm job, and SLURM_JOB_ID is not set", path);
       named += *job;

@@ -25,9 +25,15 @@ void Context::throw_if_stopped() const {
 
 void Context::warn(std::string code, std::string text) {
   const std::scoped_lock lock(mutex_);
+  if (!scope_.empty()) text = fmt::format("set '{}': {}", scope_, text);
   if (!said_.insert(code + '\n' + text).second) return;
   warnings_.push_back({std::move(code), std::move(text)});
   if (log_ != nullptr) log_->warning(warnings_.back());
+}
+
+void Context::set_scope(const std::string& set) {
+  const std::scoped_lock lock(mutex_);
+  scope_ = set;
 }
 
 void Context::repeated(RepeatedRequest request) {

@@ -103,10 +103,25 @@ class Context {
   requires(sizeof...(Args) > 0) void warn(std::string code, fmt::format_string<Args...> text, Args&&... args) {
     warn(std::move(code), fmt::vformat(text, fmt::make_format_args(args...)));
   }
+  /// While it lives, warnings are about one of several sets and start with its name, so that those of different sets
+  /// are different warnings. Made and destroyed by the thread that works on the set; an empty name changes nothing.
+  class Scope {
+   public:
+    Scope(Context& context, const std::string& set) : context_(context) { context_.set_scope(set); }
+    ~Scope() { context_.set_scope({}); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Context& context_;
+  };
+
   /// A copy of the warnings so far, in order.
   std::vector<Finding> warnings() const;
 
  private:
+  void set_scope(const std::string& set);
+
   std::stop_token stop_;
   ByteSink* output_ = nullptr;
   bool keeps_result_ = true;
@@ -114,6 +129,7 @@ class Context {
   Progress progress_;
   mutable std::mutex mutex_;
   std::vector<Finding> warnings_;
+  std::string scope_;                     ///< set of the warnings; empty: none
   std::unordered_set<std::string> said_;  ///< code and text of each
   std::optional<RepeatedRequest> held_;   ///< the latest that is not in the log
   std::optional<std::chrono::steady_clock::time_point> logged_at_;

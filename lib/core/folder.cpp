@@ -1,8 +1,12 @@
 #include "core/folder.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include <sys/stat.h>
+
+#include "core/text.hpp"
 
 namespace shardkit {
 
@@ -33,6 +37,32 @@ std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_co
   }
   if (errno != 0) error = std::error_code(errno, std::generic_category());
   return entries;
+}
+
+bool is_made_by_system(std::string_view folder_name) {
+  constexpr auto names = std::to_array<std::string_view>({"$recycle.bin",
+                                                          "recycler",
+                                                          "recycled",
+                                                          "#recycle",
+                                                          "@recycle",
+                                                          "@recently-snapshot",
+                                                          "#snapshot",
+                                                          "@tmp",
+                                                          "@eadir",
+                                                          "lost+found",
+                                                          "system volume information",
+                                                          "__macosx",
+                                                          ".trash",
+                                                          ".trashes",
+                                                          ".snapshot",
+                                                          ".snapshots",
+                                                          ".zfs",
+                                                          ".spotlight-v100",
+                                                          ".fseventsd",
+                                                          ".temporaryitems",
+                                                          ".documentrevisions-v100"});
+  const std::string name = lower_case(folder_name);
+  return name.starts_with(".trash-") || std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace shardkit

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -31,5 +32,10 @@ struct FolderEntry {
 /// none. Sets `id`, if given, once the folder is open. Where memory is short this throws std::bad_alloc, while the
 /// iterators of libstdc++ 12 end the program: they allocate in functions that are noexcept.
 std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_code& error, FolderId* id = nullptr);
+
+/// True for folders that operating systems and file servers make beside data and that never contain any, in any case of
+/// letters: wastes ($Recycle.Bin, RECYCLER, #recycle, @Recycle, .Trash-1000), snapshots (#snapshot, .snapshot), and
+/// indexes (@eaDir, __MACOSX, System Volume Information). Often only root may read them (lost+found).
+bool is_made_by_system(std::string_view folder_name);
 
 }  // namespace shardkit

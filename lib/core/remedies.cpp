@@ -61,10 +61,14 @@ std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks) {
   return reshard(shards) + filled(Act::multiple_of, {fmt::to_string(ranks)});
 }
 
-std::string convert(const std::string& source, const std::string& options) {
-  return filled(Act::convert, {word(source, "SRC"), options});
+std::string convert(const std::string& source, const std::string& options, const std::string& set) {
+  return filled(Act::convert, {word(source, "SRC"), (set.empty() ? set : '/' + set) + options});
 }
 std::string list_classes(const Named& folders) { return filled(Act::list_classes, {words(folders)}); }
+std::string add_header(const std::string& table, const std::string& header) {
+  return filled(Act::add_header, {shell_quoted("1i " + header), word(table, "FILE")});
+}
+std::string from_parquet(const std::string& table) { return filled(Act::from_parquet, {word(table, "FILE")}); }
 std::string plan(const std::string& source, const std::string& output) {
   return filled(Act::plan, {word(source, "SRC"), shell_word(output)});
 }

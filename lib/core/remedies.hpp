@@ -19,6 +19,8 @@ enum class Act {
   reshard,
   convert,
   list_classes,
+  add_header,
+  from_parquet,
   plan,
   merge,
   parts,
@@ -47,11 +49,11 @@ enum class Act {
 };
 constexpr auto enum_names(Act) {
   return std::to_array<std::string_view>(
-      {"verify",          "list",        "reshard",       "convert",        "list_classes", "plan",
-       "merge",           "parts",       "index",         "index_replace",  "move_away",    "evict",
-       "release",         "release_all", "check_repair",  "stage",          "set_folder",   "salvage",
-       "mark_duplicates", "drop_bad",    "merge_classes", "rename",         "shards",       "multiple_of",
-       "leave_out",       "max_bad",     "index_reader",  "stage_in_cache", "stage_by_size"});
+      {"verify",       "list",           "reshard",      "convert", "list_classes",  "add_header", "from_parquet",
+       "plan",         "merge",          "parts",        "index",   "index_replace", "move_away",  "evict",
+       "release",      "release_all",    "check_repair", "stage",   "set_folder",    "salvage",    "mark_duplicates",
+       "drop_bad",     "merge_classes",  "rename",       "shards",  "multiple_of",   "leave_out",  "max_bad",
+       "index_reader", "stage_in_cache", "stage_by_size"});
 }
 
 /// The words for an act.
@@ -92,10 +94,14 @@ std::string reshard(const Named& shards, const Repairs& repairs = {});
 std::string reshard_unread(const Named& shards);
 /// Writes as many shards as loaders of `ranks` need.
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks);
-/// Writes all sets of a source. `options` are in the form of command_text().
-std::string convert(const std::string& source, const std::string& options);
+/// Writes all sets of a source. `options` are in the form of command_text(). `set`: into this folder of the target.
+std::string convert(const std::string& source, const std::string& options, const std::string& set = {});
 /// Writes the names of the class folders in local folders to classes.txt, for --class-map.
 std::string list_classes(const Named& folders);
+/// Adds a first line to a table.
+std::string add_header(const std::string& table, const std::string& header);
+/// Writes a Parquet file as JSON Lines.
+std::string from_parquet(const std::string& table);
 /// Plans one set of a source with a class map for all sets.
 std::string plan(const std::string& source, const std::string& output);
 /// Joins the parts of a set.

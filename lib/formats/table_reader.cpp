@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 
@@ -135,6 +136,7 @@ class TableReader::CsvScanner {
     at_ = 0;
     fields_.clear();
     field_count_ = 0;
+    may_be_several_ = false;
     while (true) {
       if (const auto outcome = take_field(last)) return *outcome;
       if (const auto outcome = take_end(last)) return *outcome;
@@ -146,6 +148,7 @@ class TableReader::CsvScanner {
   std::size_t field_count() const { return field_count_; }
   std::size_t length() const { return length_; }
   std::size_t length_with_end() const { return length_with_end_; }
+  bool may_be_several() const { return may_be_several_; }
   const RowFault& fault() const { return fault_; }
 
   /// A field's value: `text` is the scanned text.
@@ -180,6 +183,9 @@ class TableReader::CsvScanner {
       if (quote + 1 == text_.size() || text_[quote + 1] != '"') {
         field.length = quote - field.begin;
         at_ = quote + 1;
+        const std::string_view value = text_.substr(field.begin, field.length);
+        may_be_several_ = may_be_several_ || (value.find('\n') != std::string_view::npos &&
+                                              value.find(separator_) != std::string_view::npos);
         keep(field);
         return std::nullopt;
       }
@@ -238,6 +244,7 @@ class TableReader::CsvScanner {
   std::size_t field_count_ = 0;
   std::size_t length_ = 0;
   std::size_t length_with_end_ = 0;
+  bool may_be_several_ = false;
   RowFault fault_;
 };
 
@@ -356,6 +363,8 @@ bool TableReader::next(TableRow& row, Json& fields) {
     row.line = line_;
     row.offset = window_.offset();
     row.length = extent.length;
+    row.hash = xxh3_64(as_bytes(text));
+    row.may_be_several = scanner_->may_be_several();
     pass(extent);
     return true;
   }

@@ -48,6 +48,9 @@ struct TableRow {
   std::uint64_t line = 0;    ///< of its first byte, from 1
   std::uint64_t offset = 0;  ///< of its first byte in the source
   std::uint64_t length = 0;  ///< bytes, without its line end
+  std::uint64_t hash = 0;    ///< XXH3-64 of them
+  /// A quoted value contains line ends and separators: it may be several rows behind a quote too many.
+  bool may_be_several = false;
 };
 
 /// Reads a table row by row, with one row and one block of the source in memory.

@@ -197,6 +197,10 @@ std::optional<std::uint64_t> skippable_frame(Bytes start) {
   return size;
 }
 
+bool is_git_lfs_pointer(Bytes content) {
+  return content.size() < 1024 && as_text(content).starts_with("version https://git-lfs.github.com/spec/");
+}
+
 std::string_view compression_name(Bytes start) {
   using namespace std::string_view_literals;
   if (const auto frame = skippable_frame(start)) {

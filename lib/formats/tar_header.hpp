@@ -74,6 +74,9 @@ std::optional<std::uint64_t> skippable_frame(Bytes start);
 /// skippable frame.
 std::string_view compression_name(Bytes start);
 
+/// Text that Git LFS leaves in the place of a file that was not fetched (git-lfs docs/spec.md).
+bool is_git_lfs_pointer(Bytes content);
+
 /// Reads a numeric field: octal digits between optional spaces and a NUL, or GNU's base-256. Empty for negative
 /// numbers, those above 2^63 - 1 and anything that is not a number. A blank field is 0.
 std::optional<std::uint64_t> parse_tar_number(std::string_view field);

@@ -137,6 +137,9 @@ void TarParser::on_bad_checksum(Bytes block) {
                 fmt::format("this is {} data: readers cannot seek in it and offsets are meaningless", compression));
   }
   const bool is_zip = as_text(block).starts_with("PK\x03\x04");
+  if (is_git_lfs_pointer(block)) {
+    return stop(TarFault::not_a_tar, 0, "this is a Git LFS pointer, not the tar: fetch it with `git lfs pull`");
+  }
   stop(TarFault::not_a_tar, 0,
        is_zip ? "this is a zip archive: unpack it and convert its folder" : "the first block is not a tar header");
 }

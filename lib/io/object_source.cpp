@@ -125,6 +125,7 @@ class FolderObjects final : public ObjectSource {
     std::error_code error;
     for (const FolderEntry& entry : folder_entries(folder, error)) {
       const std::string name = prefix + entry.name;
+      if (is_made_by_system(entry.name) && entry.is_folder()) continue;
       const struct stat info = stat_of(entry.path());
       if (S_ISDIR(info.st_mode)) {
         list_below(name + "/", above, found);

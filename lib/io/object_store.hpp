@@ -9,6 +9,7 @@
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
 #include "io/object_source.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit::io {
 
@@ -51,24 +52,33 @@ Evidence compare(const ObjectInfo& found, const ObjectProof& proof);
 class ObjectStore : public virtual ObjectSource {
  public:
   /// Writes a whole object. Sends `proof.checksum` along, which the store compares with what it received. Does not
-  /// replace an object unless `may_replace`. Never Written::lost.
+  /// replace an object unless `may_replace`, like finish(). Never Written::lost.
   virtual Written put(const std::string& name, Bytes bytes, const ObjectProof& proof, bool may_replace,
                       const std::stop_token& stop) = 0;
 
   /// Begins an upload whose parts carry checksums of that kind, and returns its id.
   virtual std::string begin(const std::string& name, ChecksumKind kind, const std::stop_token& stop) = 0;
-  /// Sends a part; a part of the same number is replaced. Empty if the upload no longer exists.
+  /// Sends a part, and returns it as the answer describes it; one of the same number is replaced. Empty if the upload
+  /// no longer exists.
   virtual std::optional<UploadPart> send(const OpenUpload& upload, std::uint64_t number, Bytes bytes,
                                          const Checksum& checksum, const std::stop_token& stop) = 0;
   /// The parts received so far, by number; empty if the upload no longer exists.
   virtual std::vector<UploadPart> parts(const OpenUpload& upload, const std::stop_token& stop) = 0;
-  /// Makes the object of `parts`, which does not replace another one.
+  /// Makes the object of `parts`. Afterwards the upload no longer exists, unless this throws. Looks whether there is
+  /// another object before, so that it is only replaced by a store that ignores conditions, and if both are finished at
+  /// the same moment.
   virtual Written finish(const OpenUpload& upload, const std::vector<UploadPart>& parts, const ObjectProof& proof,
                          const std::stop_token& stop) = 0;
   /// Gives an upload up; one that no longer exists is not an error.
   virtual void abandon(const OpenUpload& upload, const std::stop_token& stop) = 0;
-  /// All open uploads of objects below this store's folder.
-  virtual std::vector<OpenUpload> uploads(const std::stop_token& stop) = 0;
+  /// All open uploads of the object, or with an empty name of all objects below this store's folder.
+  virtual std::vector<OpenUpload> uploads(const std::string& name, const std::stop_token& stop) = 0;
+
+  /// Whether the store refuses to replace an object that must be new, written whole or in parts. Tries it with the
+  /// object `name`, which exists and has `bytes`.
+  virtual bool keeps_objects(const std::string& name, Bytes bytes, const std::stop_token& stop) = 0;
+  /// The time since an object was written, by the store's clock; empty if it does not exist, or the store does not say.
+  virtual std::optional<system::Seconds> age_of(const std::string& name, const std::stop_token& stop) = 0;
 
   /// An object that does not exist is not an error.
   virtual void remove(const std::string& name, const std::stop_token& stop) = 0;

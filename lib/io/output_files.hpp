@@ -71,6 +71,15 @@ class OutputFiles {
   /// Names of the direct contents of `folder`, in any order; none without such a folder.
   virtual std::vector<std::string> names_in(const std::string& folder) = 0;
 
+  /// Announces what this process writes to a folder, such as "plan HASH": only processes that write the same may work
+  /// there at a time, else Error{in_use}. `may_replace`: also manifests and indexes with other bytes. Folders on disks
+  /// have io::RunFile instead.
+  virtual void claim(const std::string& /*folder*/, const std::string& /*writes*/, bool /*may_replace*/) {}
+  /// Throws Error{in_use} if another process has taken a folder over. Thread-safe.
+  virtual void require_claims() {}
+  /// The next question about files looks at them again.
+  virtual void refresh() {}
+
   /// Waits while too much of what was written is still in memory. Returns early on a stop.
   virtual void wait_for_memory(const std::stop_token& /*stop*/) {}
 };

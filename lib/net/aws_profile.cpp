@@ -161,17 +161,21 @@ class ProfileCredentials {
     return assume_role(around_, role, base->key, stop);
   }
 
-  [[noreturn]] static void refuse_sso(const std::string& source, const std::string& name) {
+  [[noreturn]] void refuse_sso(const std::string& source, const std::string& name) const {
     throw Error(ErrorCode::unsupported,
                 fmt::format("{} uses SSO, which needs a browser; sign in with 'aws sso login --profile {}', then set "
-                            "the variables that 'aws configure export-credentials --profile {} --format env' prints",
-                            source, name, name));
+                            "the variables that 'aws configure export-credentials --profile {} --format env' prints{}",
+                            source, name, name, without_option()));
   }
 
-  [[noreturn]] static void refuse(const std::string& source, const char* why) {
+  [[noreturn]] void refuse(const std::string& source, const char* why) const {
     throw Error(ErrorCode::unsupported,
-                fmt::format("{} {}; set the keys in the environment, or use credential_process", source, why));
+                fmt::format("{} {}; use credential_process, or set the keys in the environment{}", source, why,
+                            without_option()));
   }
+
+  /// An option counts more than the environment.
+  const char* without_option() const { return asked_.empty() ? "" : ", and leave out --profile"; }
 
   CloudEnvironment around_;
   std::string asked_;

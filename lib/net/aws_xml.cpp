@@ -107,7 +107,8 @@ std::string read_upload_id(std::string_view xml, const std::string& url) {
 
 S3Parts read_parts(std::string_view xml, const std::string& url) {
   const Document document(xml);
-  const pugi::xml_node root = root_of(document, "ListPartsResult", url);
+  const bool is_of_moto = static_cast<bool>(document.root("ListPartsResponse"));
+  const pugi::xml_node root = root_of(document, is_of_moto ? "ListPartsResponse" : "ListPartsResult", url);
   S3Parts page;
   page.checksum_type = text_of(root, "ChecksumType");
   for (const pugi::xml_node& entry : root.children("Part")) {

@@ -56,6 +56,8 @@ struct HttpRequest {
   bool may_be_given_up = false;
   /// Whether the answer may take minutes, while which nothing comes: the limit of a stalled connection does not apply.
   bool may_take_long = false;
+  /// Never repeated below this interface: libcurl does that if a connection ends that was used before.
+  bool must_be_sent_once = false;
   /// Another body instead, which is not copied and outlives the request. Its sender adds a checksum: a signature does
   /// not cover it.
   Bytes payload = {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -41,14 +42,6 @@ constexpr long kLeastReadBufferBytes = 1024;  // of libcurl
 void initialize_curl() {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (once != CURLE_OK) throw Error(ErrorCode::unsupported, "libcurl cannot be initialized");
-}
-
-/// Programs that we start must not inherit connections. `options` are HttpOptions.
-curl_socket_t open_socket(void* options, curlsocktype /*purpose*/, curl_sockaddr* address) {
-  const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  const auto bytes = static_cast<int>(static_cast<const HttpOptions*>(options)->receive_buffer);
-  if (bytes > 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-  return fd;
 }
 
 /// Whether a name server says that there is no such host. libcurl does not distinguish this from a resolver that fails
@@ -174,6 +167,7 @@ class HttpPool::Connection {
   TransferFailure failure() const {
     TransferFailure failure;
     curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &failure.os_error);
+    if (socket_error_ != 0) failure.os_error = socket_error_;
     curl_easy_getinfo(easy_, CURLINFO_SSL_VERIFYRESULT, &failure.certificate);
     failure.tls = peer_;
     return failure;
@@ -198,7 +192,19 @@ class HttpPool::Connection {
     return CURLE_OK;
   }
 
+  /// Programs that we start must not inherit connections.
+  static curl_socket_t open_socket(void* user, curlsocktype /*purpose*/, curl_sockaddr* address) {
+    auto& self = *static_cast<Connection*>(user);
+    const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    self.socket_error_ = fd < 0 ? errno : 0;
+    if (fd >= 0 && self.receive_buffer_ > 0)
+      ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &self.receive_buffer_, sizeof self.receive_buffer_);
+    return fd;
+  }
+
   void set_connection(const HttpRequest& request, const HttpOptions& options) {
+    socket_error_ = 0;
+    receive_buffer_ = static_cast<int>(options.receive_buffer);
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_QUICK_EXIT, 1L);  // a stop does not wait for a name server
     set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -207,13 +213,14 @@ class HttpPool::Connection {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_TCP_KEEPALIVE, 1L);
     set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
-    set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(const_cast<HttpOptions*>(&options)));
+    set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
     set(CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
     const auto ahead = static_cast<long>(std::min<std::uint64_t>(options.receive_buffer, kReadBufferBytes));
     set(CURLOPT_BUFFERSIZE, ahead > 0 ? std::max(ahead, kLeastReadBufferBytes) : kReadBufferBytes);
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(options.connect_timeout));
     set(CURLOPT_TIMEOUT_MS, milliseconds(request.time_limit));
+    if (request.must_be_sent_once) set(CURLOPT_FRESH_CONNECT, 1L);
     if (!request.may_use_proxy) set(CURLOPT_PROXY, "");
     if (request.may_use_netrc && !options.netrc_file.empty()) {
       set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
@@ -239,7 +246,7 @@ class HttpPool::Connection {
     }
     curl_slist_free_all(std::exchange(headers_, nullptr));
     add_header("User-Agent: shardkit");
-    add_header("Accept-Encoding: identity");
+    if (!request.headers.find("accept-encoding")) add_header("Accept-Encoding: identity");
     add_header("Expect:");  // no round trip before a small body
     if (!request.headers.find("content-type")) add_header("Content-Type:");
     for (const auto& [name, value] : request.headers.fields()) {
@@ -269,6 +276,8 @@ class HttpPool::Connection {
   CURLM* multi_;
   CURL* easy_;
   Url url_;
+  int receive_buffer_ = 0;
+  int socket_error_ = 0;         ///< errno, if no socket could be made
   void* authorities_ = nullptr;  ///< X509_STORE
   TlsPeer peer_;
   curl_slist* headers_ = nullptr;

@@ -2,11 +2,13 @@
 #include <array>
 #include <mutex>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "net/aws_xml.hpp"
 #include "net/remote_store.hpp"
 
 namespace shardkit::net {
@@ -36,12 +38,49 @@ bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
   return std::ranges::none_of(packed, [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-/// Pages that servers and gateways answer with instead of a file: a login, an error, an application.
-bool is_page_for_data(const HttpResponse& response, std::string_view path) {
-  constexpr std::array<std::string_view, 6> data{".tar", ".tgz", ".tzst", ".index", ".idx", ".parquet"};
-  const bool is_data = path.find(".tar.") != std::string_view::npos ||
-                       std::ranges::any_of(data, [&](std::string_view ending) { return path.ends_with(ending); });
-  return is_data && response.status < 300 && lower_case(response.headers.get("content-type")).starts_with("text/html");
+bool is_html(const HttpHeaders& headers) { return lower_case(headers.get("content-type")).starts_with("text/html"); }
+
+/// Whether the name is that of a page, which is a file then.
+bool names_page(std::string_view path) {
+  constexpr std::array<std::string_view, 3> pages{".html", ".htm", ".xhtml"};
+  return std::ranges::any_of(pages, [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+constexpr std::size_t kPageStart = 64;
+
+/// Looks at the first bytes of a file for the page that a server or gateway answers with instead: a login, an error.
+class PageWatch {
+ public:
+  /// A new body begins. `is_html`: the server calls it a page.
+  void start(bool is_html) {
+    text_.clear();
+    starts_ = is_html ? std::span<const std::string_view>(kStarts) : std::span(kStarts).first(2);
+  }
+  /// Whether the body is a page, as far as it is known.
+  bool add(Bytes bytes) {
+    if (text_.size() >= kPageStart) return false;
+    text_ += as_text(bytes.first(std::min(bytes.size(), kPageStart)));
+    std::string_view text = text_;
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    const std::string start = lower_case(text);
+    return std::ranges::any_of(starts_, [&](std::string_view known) { return start.starts_with(known); });
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 6> kStarts{"<!doctype html", "<html",   "<head",
+                                                           "<body",          "<script", "<!--"};
+  std::string text_;
+  std::span<const std::string_view> starts_;
+};
+
+/// Ends a body of which enough is known.
+struct Enough {};
+
+/// Whether the body of an answer begins with the first byte of the file.
+bool begins_at_start(const HttpHeaders& request) {
+  const std::string_view range = request.get("range");
+  return range.empty() || range.starts_with("bytes=0-");
 }
 
 /// Servers with TLS answer plain HTTP with status 400 and such a text.
@@ -75,7 +114,8 @@ class HttpStore final : public RemoteStore {
   }
 
   /// By a request for the first byte: not every server supports HEAD, and a presigned URL is only valid for GET. Throws
-  /// Error{unsupported} if the size cannot be known: a body without length, or one compressed for transport.
+  /// Error{unsupported} if the size cannot be known: a body without length, or one compressed for transport;
+  /// Error{denied} for a page instead of a file.
   std::optional<io::ObjectInfo> find(const std::string& key) override {
     Request request(key);
     request.headers.add("Range", range_header(0, 1));
@@ -83,10 +123,16 @@ class HttpStore final : public RemoteStore {
     const auto on_success = [](const HttpResponse& head) {
       return head.status == 206 && head.content_length() == 1 ? [](Bytes) {} : BodyWriter();
     };
-    const Answer answer = persist(request, on_success, stop());
+    Answer answer = persist(request, on_success, stop());
+    if (answer.response.status == 416 && !size_in(answer.response)) {
+      // Perhaps it is empty: stores answer so to presigned URLs.
+      answer = persist(
+          Request(key), [](const HttpResponse&) { return BodyWriter(); }, stop());
+    }
     const int status = answer.response.status;
     if (status == 404 || status == 410) return std::nullopt;
     if (status != 416 && answer.error) throw Error(*answer.error);
+    if (is_html(answer.response.headers) && !names_page(url_of(key).path)) refuse_page(key);
     return found_by(key, answer.response);
   }
 
@@ -107,8 +153,16 @@ class HttpStore final : public RemoteStore {
     };
     Answer answer;
     const std::string name = address_of(request.key);
-    const auto on_file = [&](const HttpResponse& head) {
-      return is_page_for_data(head, message.url.path) ? BodyWriter() : on_success(head);
+    PageWatch watch;
+    const bool may_be_page = !names_page(message.url.path) && begins_at_start(message.headers);
+    const auto on_file = [&](const HttpResponse& head) -> BodyWriter {
+      BodyWriter write = on_success(head);
+      if (!write || !may_be_page) return write;
+      watch.start(is_html(head.headers));
+      return [&, write = std::move(write)](Bytes bytes) {
+        if (watch.add(bytes)) throw_page(name);
+        write(bytes);
+      };
     };
     try {
       answer.response = send_following(message, by_status(on_file, body), complete, {}, stop);
@@ -116,24 +170,40 @@ class HttpStore final : public RemoteStore {
       return unanswered(error);
     }
     answer.verdict = judge(answer.response.status, "");
-    if (is_page_for_data(answer.response, message.url.path)) {
-      answer.verdict = {RetryDecision::fatal, ErrorCode::denied, false};
-      answer.error.emplace(
-          ErrorCode::denied,
-          fmt::format("'{}': the server answers with a web page (text/html) instead of the file, such as that of a "
-                      "login or an error{}",
-                      name, kLoginRemedy),
-          name);
-    } else if (wants_tls(message.url, answer.response.status, body)) {
+    if (wants_tls(message.url, answer.response.status, body)) {
       answer.error.emplace(ErrorCode::unsupported,
                            fmt::format("'{}': this port of the server uses TLS; use https://", name), name);
     } else if (answer.verdict.remedy != RetryDecision::done) {
-      answer.error.emplace(answer.verdict.code,
-                           fmt::format("'{}': the server answered with status {}{}", name, answer.response.status,
-                                       remedy_for(answer.response.status, !token_.empty() || !base_.user.empty())),
-                           name);
+      const S3ErrorBody reason = read_error_body(body);  // of a store, to a presigned URL
+      answer.error.emplace(
+          answer.verdict.code,
+          fmt::format("'{}': the server answered with status {}{}{}{}{}{}", name, answer.response.status,
+                      reason.code.empty() ? "" : " ", reason.code, reason.message.empty() ? "" : ": ", reason.message,
+                      remedy_for(answer.response.status, !token_.empty() || !base_.user.empty())),
+          name);
     }
     return answer;
+  }
+
+  [[noreturn]] static void throw_page(const std::string& name) {
+    throw Error(ErrorCode::denied, At{name},
+                "'{}': the server answers with a web page instead of the file, such as that of a login or an error{}",
+                name, kLoginRemedy);
+  }
+
+  /// Throws Error{denied} if the body of what the server calls a page is one.
+  void refuse_page(const std::string& key) {
+    Request request(key);
+    request.headers.add("Range", range_header(0, kPageStart));
+    const auto take_start = [](const HttpResponse&) -> BodyWriter {
+      return [size = std::size_t{0}](Bytes bytes) mutable {
+        if ((size += bytes.size()) >= kPageStart) throw Enough();
+      };
+    };
+    try {
+      persist(request, take_start, stop());
+    } catch (const Enough&) {  // it is none
+    }
   }
 
   Url url_of(const std::string& key) const {
@@ -148,20 +218,21 @@ class HttpStore final : public RemoteStore {
   static std::optional<std::uint64_t> size_in(const HttpResponse& response) {
     const std::string_view content_range = response.headers.get("content-range");
     if (response.status == 416) return size_of_unsatisfied(content_range);
-    if (response.status != 206) return response.content_length();
-    const auto range = parse_content_range(content_range);
-    return range ? range->total : std::nullopt;
+    const auto range = parse_content_range(content_range);  // some send it with a status of 200
+    if (range || response.status == 206) return range ? range->total : std::nullopt;
+    return response.content_length();
   }
 
   io::ObjectInfo found_by(const std::string& key, const HttpResponse& response) const {
     const std::string name = address_of(key);
-    if (!is_packed_for_the_way(response.headers, url_of(key).path)) {
-      if (const auto size = size_in(response)) return {key, *size, object_version(response.headers)};
-    }
+    const bool is_packed = is_packed_for_the_way(response.headers, url_of(key).path);
+    const auto size = size_in(response);
+    if (size && !is_packed) return {key, *size, object_version(response.headers)};
     throw Error(ErrorCode::unsupported, At{name},
-                "'{}': the server does not report the size of the file, so an incomplete copy would go "
-                "unnoticed; turn off compression (gzip) on the server",
-                name);
+                "'{}': the server does not report the size of the file{}, so an incomplete copy would go unnoticed; {}",
+                name, is_packed ? ", because it compresses it on the way" : "",
+                is_packed ? "turn off compression (gzip) on the server"
+                          : "use a server that sends Content-Length, or download the file with another program");
   }
 
   /// A manifest from before, with shards of now, would make all of them damaged.

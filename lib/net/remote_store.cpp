@@ -36,24 +36,25 @@ class RangeReader {
   }
 
   /// Takes the head of a response with a status of 2xx and returns the target of its body; empty if outcome() is
-  /// decided. Throws Error{corrupt} for a response that contradicts the request. `url` is for messages.
+  /// decided. Throws Error{network} for a response that contradicts the request. `url` is for messages.
   BodyWriter take_head(const HttpResponse& head, const std::string& url) {
-    if (head.status != 206) {
+    const std::string text(head.headers.get("content-range"));
+    const auto range = parse_content_range(text);
+    if (head.status != 206 && !(range && head.content_length() == range->last - range->first + 1)) {
       outcome_ = io::Fetched::no_ranges;
       return {};
     }
-    const std::string text(head.headers.get("content-range"));
-    const auto range = parse_content_range(text);
     if (range && is_other_version(head, *range)) {
       outcome_ = io::Fetched::changed;
       return {};
     }
-    if (!range || range->first != next_ || range->last != end_ - 1) {
+    if (!range || range->first != next_ || range->last >= end_) {  // a server may send less than it is asked for
       throw Error(
-          ErrorCode::corrupt,
+          ErrorCode::network,  // a faulty answer says nothing about the object
           fmt::format("'{}': the server was asked for bytes {}-{} and answered with '{}'", url, next_, end_ - 1, text),
           url, next_);
     }
+    answer_end_ = range->last + 1;
     return [this, url](Bytes bytes) { take(bytes, url); };
   }
 
@@ -68,8 +69,9 @@ class RangeReader {
   }
 
   void take(Bytes bytes, const std::string& url) {
-    if (bytes.size() > end_ - next_) {
-      throw Error(ErrorCode::corrupt, fmt::format("'{}': the server sends more bytes than requested", url), url, end_);
+    if (bytes.size() > answer_end_ - next_) {
+      throw Error(ErrorCode::network, fmt::format("'{}': the server sends more bytes than it says", url), url,
+                  answer_end_);
     }
     write_(bytes);
     next_ += bytes.size();
@@ -78,6 +80,7 @@ class RangeReader {
   const io::ObjectInfo& object_;
   std::uint64_t next_;
   const std::uint64_t end_;
+  std::uint64_t answer_end_ = 0;
   const BodyWriter& write_;
   std::optional<io::Fetched> outcome_;
 };
@@ -213,7 +216,8 @@ io::Fetched RemoteStore::fetch(const io::ObjectInfo& object, std::uint64_t offse
     if (reader.done()) break;
     if (const auto meaning = meaning_of(answer.response.status)) return *meaning;
     is_patient = reader.next() == before;
-    attempts.progressed(reader.next() - before, length);
+    const bool goes_on = attempts.progressed(reader.next() - before, length);
+    if (answer.verdict.remedy == RetryDecision::done && goes_on) continue;
     if (answer.verdict.remedy == RetryDecision::done) {
       answer.verdict = {RetryDecision::retry, ErrorCode::network, false};
       answer.error.emplace(ErrorCode::network, fmt::format("'{}': the answer is incomplete", name), name,
@@ -239,7 +243,7 @@ io::Fetched RemoteStore::fetch_whole(const io::ObjectInfo& object, const std::fu
     if (is_other) return {};
     return [&, write = start()](Bytes bytes) {
       received += bytes.size();
-      if (received > object.size) throw Error(ErrorCode::corrupt, At{name}, Fault{"is longer than before"});
+      if (received > object.size) throw Error(ErrorCode::network, At{name}, Fault{"is longer than before"});
       write(bytes);
     };
   };
@@ -265,10 +269,13 @@ HttpResponse RemoteStore::send_following(HttpRequest request, const HeadHandler&
   std::optional<Url> known = redirected(key);
   Url next = known.value_or(first);
   bool is_moved = false;
+  std::map<std::string, std::string> cookies;  // by the address of their server
   for (int hop = 0; hop <= kMostRedirects; ++hop) {
     request.url = next;
     request.headers = plain;
     complete(request, next.same_origin(first));
+    const std::string server = fmt::format("{}://{}", next.scheme, next.authority());
+    if (const auto set = cookies.find(server); set != cookies.end()) request.headers.add("Cookie", set->second);
     HttpResponse response;
     try {
       response = access_.http->send(request, on_head, stop);
@@ -285,6 +292,11 @@ HttpResponse RemoteStore::send_following(HttpRequest request, const HeadHandler&
     if (!is_redirect(response.status) || !location || (may_follow && !may_follow(response))) {
       if (is_moved && response.status < 300) remember_redirect(key, next);
       return response;
+    }
+    for (const auto& [name, value] : response.headers.fields()) {
+      if (lower_case(name) != "set-cookie") continue;
+      std::string& set = cookies[server];
+      set += fmt::format("{}{}", set.empty() ? "" : "; ", value.substr(0, value.find(';')));
     }
     next = next_url(request.url, *location);
     is_moved = true;

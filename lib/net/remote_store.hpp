@@ -72,6 +72,7 @@ class RemoteStore : public virtual io::ObjectSource {
 
     std::string key;
     QueryParameters query;
+    unsigned* attempts = nullptr;  ///< counts how often it is sent
   };
 
   /// Outcome of one attempt. `error` is set unless the verdict is done.

@@ -93,8 +93,10 @@ constexpr std::uint64_t kMostParts = 128;  // of a shorter range, each with atte
 
 }  // namespace
 
-void Attempts::progressed(std::uint64_t bytes, std::uint64_t length) {
-  if (bytes >= std::clamp<std::uint64_t>(length / kMostParts, 1, kWorthAnAttempt)) failures_ = 0;
+bool Attempts::progressed(std::uint64_t bytes, std::uint64_t length) {
+  const bool is_worth = bytes >= std::clamp<std::uint64_t>(length / kMostParts, 1, kWorthAnAttempt);
+  if (is_worth) failures_ = 0;
+  return is_worth;
 }
 
 void Attempts::failed(const Error& error, const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) {

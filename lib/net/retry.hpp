@@ -51,6 +51,7 @@ struct RetryOptions {
   unsigned attempts = 10;  ///< in a row without sufficient progress
   system::Seconds longest_wait{20};
   system::Seconds longest_retry_after{120};
+  system::Seconds longest_answer{60};  ///< to a request that makes an object of parts; then the object is looked at
   system::Clock* clock = &system::system_clock();
   std::function<double()> random;                   ///< uniform in [0, 1), thread-safe; empty: the library's own
   std::function<void(const RetryEvent&)> on_retry;  ///< may be empty; thread-safe
@@ -68,9 +69,9 @@ class Attempts {
   /// attempts in its text, after the last one; Error{cancelled} on a stop.
   void failed(const Error& error, const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after = {});
 
-  /// An attempt received `bytes` of a range of `length`. If they are worth an attempt, the count starts again; not for
-  /// a server that sends a byte with each answer.
-  void progressed(std::uint64_t bytes, std::uint64_t length);
+  /// An attempt received `bytes` of a range of `length`. True if they are worth an attempt: then the count starts
+  /// again; not for a server that sends a byte with each answer.
+  bool progressed(std::uint64_t bytes, std::uint64_t length);
 
  private:
   system::Seconds wait_after(const AnswerVerdict& verdict, std::optional<system::Seconds> retry_after) const;

@@ -116,6 +116,7 @@ const char* remedy_for(const std::string& method, const S3ErrorBody& body, int s
   if (body.code == "SignatureDoesNotMatch" || body.code == "InvalidAccessKeyId") {
     return "; the keys are wrong for this store";
   }
+  if (body.code == "RequestTimeTooSkewed") return "; correct the clock of this machine";
   if (body.code == "InvalidObjectState") return "; it is archived and must be restored first";
   if (status == 403 && (method == "PUT" || method == "POST")) return "; these credentials may not write it";
   if (status == 403 && method == "DELETE") return "; these credentials may not delete objects";
@@ -150,7 +151,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     std::vector<io::ObjectInfo> found;
     for_each_page(prefix, "", [&](S3Listing& page) {
       for (io::ObjectInfo& object : page.objects) {
-        if (object.name.ends_with('/') || !object.name.starts_with(prefix)) continue;
+        if (is_folder_mark(object) || !object.name.starts_with(prefix)) continue;
         object.name.erase(0, prefix_.size());
         found.push_back(std::move(object));
       }
@@ -178,20 +179,31 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
 
   io::Written put(const std::string& name, Bytes bytes, const io::ObjectProof& proof, bool may_replace,
                   const std::stop_token& stop) override {
-    Request request(key_of(name), "PUT", {}, settings().of_new_objects);
-    request.payload = bytes;
-    if (proof.checksum) add_checksum(request.headers, *proof.checksum);
-    return create(std::move(request), name, proof, !may_replace, stop);
+    if (!may_replace && !keeps_whole_) {
+      if (const auto there = written_before(name, proof, stop)) return *there;
+    }
+    return create(put_request(name, bytes, proof), name, proof, !may_replace, stop).written;
   }
 
   std::string begin(const std::string& name, ChecksumKind kind, const std::stop_token& stop) override {
     Request request(key_of(name), "POST", {{"uploads", ""}}, settings().of_new_objects);
+    request.must_be_sent_once = true;
     if (kind == ChecksumKind::crc64nvme) {
       request.headers.add("x-amz-checksum-algorithm", "CRC64NVME");
       request.headers.add(kChecksumType, kFullObject);
     }
+    unsigned attempts = 0;
+    request.attempts = &attempts;
+    const system::WallTime since = store_time();
     HttpHeaders headers;
-    std::string id = ask(request, stop, &read_upload_id, &headers);
+    std::string id;
+    try {
+      id = ask(request, stop, &read_upload_id, &headers);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::denied) abandon_lost({name, ""}, since);
+      throw;
+    }
+    if (attempts > 1) abandon_lost({name, id}, since);
     checks_whole_ = headers.get(kChecksumType) != kComposite;
     return id;
   }
@@ -208,7 +220,8 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       return std::nullopt;
     }
     if (answer.error) throw Error(*answer.error);
-    return io::UploadPart{number, bytes.size(), std::string(answer.response.headers.get("etag")), checksum};
+    const HttpHeaders& headers = answer.response.headers;
+    return io::UploadPart{number, bytes.size(), std::string(headers.get("etag")), object_checksum(headers)};
   }
 
   std::vector<io::UploadPart> parts(const io::OpenUpload& upload, const std::stop_token& stop) override {
@@ -217,21 +230,42 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
 
   io::Written finish(const io::OpenUpload& upload, const std::vector<io::UploadPart>& parts,
                      const io::ObjectProof& proof, const std::stop_token& stop) override {
-    Request request = of_upload(upload, "POST");
-    request.may_take_long = true;
-    request.body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
-    for (const io::UploadPart& part : parts) {
-      const bool has_crc = proof.checksum && part.checksum;
-      request.body += fmt::format(
-          "<Part><PartNumber>{}</PartNumber><ETag>{}</ETag>{}</Part>", part.number, part.version,
-          has_crc ? fmt::format("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", base64_of(*part.checksum)) : "");
+    Outcome outcome;
+    if (const auto there = written_before(upload.name, proof, stop)) {
+      outcome.written = *there;
+    } else {
+      outcome = create(finish_request(upload, parts, proof), upload.name, proof, true, stop);
     }
-    request.body += "</CompleteMultipartUpload>";
-    if (proof.checksum && checks_whole_) {
-      add_checksum(request.headers, *proof.checksum);
-      request.headers.add(kChecksumType, kFullObject);
+    if (!outcome.is_accepted) abandon(upload, {});
+    return outcome.written;
+  }
+
+  bool keeps_objects(const std::string& name, Bytes bytes, const std::stop_token& stop) override {
+    // Another process may remove the object between two requests: one refusal is proof.
+    const io::ObjectProof proof{bytes.size(), checksum_of(ChecksumKind::md5, bytes)};
+    for (int i = 0; i < 2 && !keeps_whole_; ++i) keeps_whole_ = is_refused(put_request(name, bytes, proof), stop);
+    bool keeps_parted = false;
+    for (int i = 0; i < 2 && keeps_whole_ && !keeps_parted; ++i) {
+      const io::OpenUpload upload{name, begin(name, ChecksumKind::md5, stop)};
+      try {
+        const auto part = send(upload, 1, bytes, *proof.checksum, stop);
+        keeps_parted = part && is_refused(finish_request(upload, {*part}, {}), stop);
+      } catch (const Error&) {
+        abandon(upload, {});
+        throw;
+      }
+      abandon(upload, {});
     }
-    return create(std::move(request), upload.name, proof, true, stop);
+    return keeps_parted;
+  }
+
+  std::optional<system::Seconds> age_of(const std::string& name, const std::stop_token& stop) override {
+    const Answer answer = persist(
+        Request(key_of(name), "HEAD"), [](const HttpResponse&) { return BodyWriter(); }, stop);
+    const auto now = system::parse_http_date(answer.response.headers.get("date"));
+    const auto written = system::parse_http_date(answer.response.headers.get("last-modified"));
+    if (answer.error || !now || !written) return std::nullopt;
+    return *now - *written;
   }
 
   void abandon(const io::OpenUpload& upload, const std::stop_token& stop) override {
@@ -242,20 +276,23 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     erase(Request(key_of(name), "DELETE"), stop);
   }
 
-  std::vector<io::OpenUpload> uploads(const std::stop_token& stop) override {
+  std::vector<io::OpenUpload> uploads(const std::string& name, const std::stop_token& stop) override {
     std::vector<io::OpenUpload> found;
+    const std::string prefix = key_of(name);
     for (S3Uploads page;;) {
       Request request("", "GET", {{"uploads", ""}, {"encoding-type", "url"}});
-      if (!prefix_.empty()) request.query.emplace_back("prefix", prefix_);
+      if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
       if (!page.next_key.empty()) request.query.emplace_back("key-marker", page.next_key);
       if (!page.next_id.empty()) request.query.emplace_back("upload-id-marker", page.next_id);
-      page = ask(request, stop, &read_uploads);
-      for (io::OpenUpload& upload : page.uploads) {
-        if (!upload.name.starts_with(prefix_)) continue;
+      S3Uploads next = ask(request, stop, &read_uploads);
+      for (io::OpenUpload& upload : next.uploads) {
+        if (!upload.name.starts_with(prefix) || (!name.empty() && upload.name != prefix)) continue;
         upload.name.erase(0, prefix_.size());
         found.push_back(std::move(upload));
       }
-      if (page.next_key.empty()) return found;
+      if (next.next_key.empty()) return found;
+      if (next.next_key == page.next_key && next.next_id == page.next_id) refuse_same_page();
+      page = std::move(next);
     }
   }
 
@@ -280,6 +317,69 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     return Request(key_of(upload.name), method, {{"uploadId", upload.id}});
   }
 
+  Request put_request(const std::string& name, Bytes bytes, const io::ObjectProof& proof) const {
+    Request request(key_of(name), "PUT", {}, settings().of_new_objects);
+    request.payload = bytes;
+    if (proof.checksum) add_checksum(request.headers, *proof.checksum);
+    return request;
+  }
+
+  Request finish_request(const io::OpenUpload& upload, const std::vector<io::UploadPart>& parts,
+                         const io::ObjectProof& proof) const {
+    Request request = of_upload(upload, "POST");
+    request.may_take_long = true;
+    request.time_limit = retry().longest_answer;
+    request.body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+    for (const io::UploadPart& part : parts) {
+      const bool has_crc = proof.checksum && part.checksum;
+      request.body += fmt::format(
+          "<Part><PartNumber>{}</PartNumber><ETag>{}</ETag>{}</Part>", part.number, part.version,
+          has_crc ? fmt::format("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", base64_of(*part.checksum)) : "");
+    }
+    request.body += "</CompleteMultipartUpload>";
+    if (proof.checksum && checks_whole_) {
+      add_checksum(request.headers, *proof.checksum);
+      request.headers.add(kChecksumType, kFullObject);
+    }
+    return request;
+  }
+
+  /// Whether the store refuses it because the object exists.
+  bool is_refused(Request request, const std::stop_token& stop) {
+    request.headers.set("If-None-Match", "*");
+    const Answer answer = persist(request, &ignore_body, stop);
+    if (answer.error && answer.verdict.code == ErrorCode::denied) throw Error(*answer.error);
+    return answer.response.status == 412;
+  }
+
+  /// What there is under the name of an object that must be new; empty: nothing.
+  std::optional<io::Written> written_before(const std::string& name, const io::ObjectProof& proof,
+                                            const std::stop_token& stop) {
+    const auto found = look_up(name, stop);
+    if (!found) return std::nullopt;
+    return io::compare(*found, proof) == io::Evidence::same ? io::Written::done : io::Written::exists;
+  }
+
+  system::WallTime store_time() const { return retry().clock->now() + std::chrono::seconds(skew_seconds_); }
+
+  /// Uploads of the same object that attempts since then began, and whose ids were lost.
+  void abandon_lost(const io::OpenUpload& known, system::WallTime since) try {
+    constexpr std::chrono::seconds kTolerance{5};  // of the clocks
+    for (const io::OpenUpload& upload : uploads(known.name, {})) {
+      const auto started = system::parse_iso8601(upload.started_at);
+      if (upload.id != known.id && started && *started + kTolerance >= since) abandon(upload, {});
+    }
+  } catch (const Error&) {  // --clean finds them later
+  }
+
+  /// An empty object that a console made to show a folder.
+  static bool is_folder_mark(const io::ObjectInfo& object) { return object.size == 0 && object.name.ends_with('/'); }
+
+  [[noreturn]] void refuse_same_page() const {
+    throw Error(ErrorCode::corrupt, At{bucket_address_}, "'{}': the store sent the same page of its listing again",
+                bucket_address_);
+  }
+
   /// By HEAD. A refusal is repeated with GET for the reason, which HEAD cannot contain.
   std::optional<io::ObjectInfo> look_up(const std::string& name, const std::stop_token& stop) {
     Request request(key_of(name), "HEAD");
@@ -288,9 +388,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
         request, [](const HttpResponse&) { return BodyWriter(); }, stop);
     if (answer.response.status == 404) return std::nullopt;
     if (answer.error) throw Error(*answer.error);
-    const HttpHeaders& headers = answer.response.headers;
-    if (const auto size = answer.response.content_length())
-      return io::ObjectInfo{name, *size, object_version(headers), object_checksum(headers)};
+    if (const auto size = answer.response.content_length()) return info_in(answer.response, name, *size);
     const std::string address = address_of(name);
     throw Error(ErrorCode::corrupt, At{address}, "'{}': the store does not report its size", address);
   }
@@ -320,11 +418,19 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     if (answer.error && answer.response.status != 404) throw Error(*answer.error);
   }
 
-  /// Sends a request that creates an object until the object shows what came of it: the answer may be lost, and one
-  /// with status 200 may contain an error. A store without conditions gets none.
-  io::Written create(Request request, const std::string& name, const io::ObjectProof& proof, bool must_be_new,
-                     const std::stop_token& stop) {
+  /// What came of a request that creates an object; `is_accepted`: the store made an object of it.
+  struct Outcome {
+    io::Written written = io::Written::done;
+    bool is_accepted = false;
+  };
+
+  /// Sends a request that creates an object until it is certain what came of it: the answer may be lost, and one with
+  /// status 200 may contain an error. Then the object itself decides. A store without conditions gets none.
+  Outcome create(Request request, const std::string& name, const io::ObjectProof& proof, bool must_be_new,
+                 const std::stop_token& stop) {
+    using io::Evidence, io::Written;
     const bool is_upload = request.method == "POST";
+    bool may_be_ours = false;  // an attempt failed that the store may have carried out
     for (Attempts attempts(retry(), stop);;) {
       const bool has_condition = must_be_new && has_conditions_;
       if (has_condition) request.headers.set("If-None-Match", "*");
@@ -337,18 +443,27 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
         continue;
       }
       if (!answer.error) take_error(request, text, answer);
+      if (!answer.error && !is_upload &&
+          io::compare(info_in(answer.response, name, proof.size), proof) == Evidence::same)
+        return {Written::done, true};
       if (is_certain(answer, is_upload)) throw Error(*answer.error);
-      if (status == 409 && is_upload) return io::Written::lost;
+      if (status == 409 && is_upload) return {Written::lost};
       const auto found = look_up(name, stop);
-      const io::Evidence evidence = found ? io::compare(*found, proof) : io::Evidence::other;
-      if (evidence == io::Evidence::same || (evidence == io::Evidence::none && !answer.error)) return io::Written::done;
-      if (status == 412) return io::Written::exists;
-      if (status == 404) return found ? io::Written::exists : io::Written::lost;
-      if (!answer.error && !must_be_new) return io::Written::exists;  // replaced by another process
+      const Evidence evidence = found ? io::compare(*found, proof) : Evidence::other;
+      if (evidence == Evidence::same || (evidence == Evidence::none && (!answer.error || (may_be_ours && status != 0))))
+        return {Written::done, !answer.error};
+      may_be_ours = may_be_ours || (answer.verdict.remedy == RetryDecision::retry && !answer.verdict.throttled);
+      if (status == 412) return {Written::exists};
+      if (status == 404) return {found ? Written::exists : Written::lost};
+      if (!answer.error && !must_be_new) return {Written::exists, true};  // replaced by another process
       if (!answer.error) refuse_other_bytes(name);
       if (status == 409) answer.verdict = {RetryDecision::retry, ErrorCode::conflict, false};
       try_again(attempts, answer);
     }
+  }
+
+  static io::ObjectInfo info_in(const HttpResponse& response, const std::string& name, std::uint64_t size) {
+    return {name, size, object_version(response.headers), object_checksum(response.headers)};
   }
 
   /// Whether a refusal says that nothing was written, and nothing will be.
@@ -407,16 +522,14 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
       S3Listing listing = ask(request, stop(), &read_listing);
       each(listing);
       if (listing.next_token.empty()) return;
-      if (listing.next_token == token) {
-        throw Error(ErrorCode::corrupt, At{bucket_address_}, "'{}': the store sent the same page of its listing again",
-                    bucket_address_);
-      }
+      if (listing.next_token == token) refuse_same_page();
       token = std::move(listing.next_token);
     }
   }
 
   RemoteStore::Answer attempt(const Request& request, const HeadHandler& on_success,
                               const std::stop_token& stop) override {
+    if (request.attempts != nullptr) ++*request.attempts;
     for (int regions = 0;; ++regions) {
       Exchange result;
       try {
@@ -467,6 +580,8 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     if (settings.requester_pays) message.headers.add("x-amz-request-payer", "requester");
     const auto complete = [&](HttpRequest& next, bool own_host) {
       if (own_host && result.credentials) sign(next, result);
+      // Not signed, because Google changes it on the way. Without it, it unpacks what is stored with gzip.
+      if (settings.scheme == "gs") next.headers.add("Accept-Encoding", "gzip");
     };
     const auto is_of_this_region = [&](const HttpResponse& response) {
       const std::string_view region = response.headers.get("x-amz-bucket-region");
@@ -542,7 +657,8 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
   const std::shared_ptr<CredentialCache> credentials_;
   mutable std::mutex mutex_;
   S3Settings settings_;
-  std::atomic<bool> has_conditions_ = true;     ///< the store knows If-None-Match
+  std::atomic<bool> has_conditions_ = true;     ///< the store does not refuse If-None-Match
+  std::atomic<bool> keeps_whole_ = false;       ///< a PUT with If-None-Match was refused
   std::atomic<bool> checks_whole_ = false;      ///< it compares an object of parts with the checksum of all its bytes
   std::atomic<std::int64_t> skew_seconds_ = 0;  ///< offset of the store's clock
 };

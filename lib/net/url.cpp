@@ -135,6 +135,24 @@ Url parse_url(std::string_view text) {
   return url;
 }
 
+namespace {
+
+/// Without "." and ".." between its slashes (RFC 3986, 5.2.4).
+std::string without_dots(std::string_view path) {
+  std::string out;
+  for (std::size_t at = 1; at <= path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view part = path.substr(at, end - at);
+    if (part == "..") out.resize(std::min(out.rfind('/'), out.size()));
+    if (part != "." && part != "..") out.append("/").append(part);
+    if (end == path.size() && (part == "." || part == "..")) out += '/';
+    at = end + 1;
+  }
+  return out.empty() ? "/" : out;
+}
+
+}  // namespace
+
 Url resolve_location(const Url& base, std::string_view location) {
   refuse_control_characters(location);
   if (is_http_url(location)) return parse_url(location);
@@ -151,6 +169,7 @@ Url resolve_location(const Url& base, std::string_view location) {
     parse_path_and_query(base.path + std::string(location), url);
   } else if (!location.empty() && !location.starts_with('#')) {
     parse_path_and_query(base.path.substr(0, base.path.rfind('/') + 1) + std::string(location), url);
+    url.path = without_dots(url.path);
   }
   return url;
 }

@@ -40,7 +40,7 @@ class Search {
   /// `tries` is how many parts of these values were looked at before.
   void search(std::span<const double> values, std::size_t offset, double tries) {
     if (values.size() < 2 * kRunsBesideChange) return add_part(values);
-    const std::size_t best = best_place(Sums(values), values.size());
+    const std::size_t best = best_split(Sums(values), values.size());
     // A change too near to an end shows nothing, and hides others.
     if (best < kRunsBesideChange) return search(values.subspan(best), offset + best, tries + 1);
     if (best + kRunsBesideChange > values.size()) return search(values.first(best), offset, tries + 1);
@@ -64,8 +64,8 @@ class Search {
   }
 
  private:
-  /// The place at which the two parts deviate least.
-  static std::size_t best_place(const Sums& sums, std::size_t size) {
+  /// The position at which the two parts deviate least.
+  static std::size_t best_split(const Sums& sums, std::size_t size) {
     std::size_t best = 1;
     double least = std::numeric_limits<double>::max();
     for (std::size_t at = 1; at < size; ++at) {
@@ -101,8 +101,6 @@ bool all_positive(std::span<const double> values) {
   return std::ranges::all_of(values, [](double value) { return value > 0; });
 }
 
-double median_of(std::vector<double> values) { return summarize(values).median; }
-
 }  // namespace
 
 ChangePoints change_points(std::span<const double> values, Better better, double threshold) {
@@ -119,10 +117,10 @@ NewestRun judge_newest(std::span<const double> values, Better better, std::size_
   const std::size_t before = std::max(kLeastBefore, values.size() - std::min(values.size(), kRunsBesideChange - 1));
   std::vector<double> levels;
   for (const double value : values.first(before)) levels.push_back(std::log(value));
-  const double level = median_of(levels);
+  const double level = summarize(levels).median;
   for (double& one : levels) one = std::abs(one - level);
   const auto count = static_cast<double>(before);
-  const double noise = 1.4826 * median_of(levels) * count / (count - 1) * std::sqrt(1 + 1.57 / count);
+  const double noise = 1.4826 * summarize(levels).median * count / (count - 1) * std::sqrt(1 + 1.57 / count);
   const double deviations = student_quantile(kFalseAlarms / static_cast<double>(3 * metrics), before - 1);
   const double limit = std::max(deviations * noise, -std::log(1 - threshold));
   const auto verdict_on = [&](double value) {

@@ -30,9 +30,9 @@ inline constexpr double kMostCorrelation = 0.4;
 
 /// The points at which a metric regressed or improved. Binary segmentation: the two parts whose logarithms deviate
 /// least from their means (Scott and Knott, Biometrics 30, 1974) are judged by judge_changes(), as two sides of a
-/// comparison. Because the best of many places is judged, its p value is multiplied by their number. Then each part is
-/// searched. If the best place is too near to an end, the rest is searched without the few runs beyond it. Empty for
-/// fewer than 2 * kRunsBesideChange values, and for values that are not positive.
+/// comparison. Because the best of many positions is judged, its p value is multiplied by their number. Then each part
+/// is searched. If the best position is too near to an end, the rest is searched without the few runs beyond it. Empty
+/// for fewer than 2 * kRunsBesideChange values, and for values that are not positive.
 ChangePoints change_points(std::span<const double> values, Better better, double threshold = 0.05);
 
 /// The newest run beside the runs before it.

@@ -183,7 +183,7 @@ TEST_CASE("columns that are not there are named with those that are") {
   CHECK(contains(text, "no column 'path'; its columns are file, label"));
   CHECK(contains(text, "--path-column"));
   CHECK(contains(Listed("path,class\na.jpg,1\n").refusal(ErrorCode::usage), "--label-column"));
-  CHECK(contains(Listed("path label\n", "list.txt").refusal(ErrorCode::usage), ".csv, .tsv or .jsonl"));
+  CHECK(contains(Listed("path label\n", "list.txt").refusal(ErrorCode::usage), ".csv, .tsv, .jsonl or"));
   CHECK(contains(Listed("path,label\n").refusal(ErrorCode::not_found), "has no rows"));
 }
 

@@ -1,5 +1,6 @@
 #include <stop_token>
 #include <string>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
@@ -82,13 +83,66 @@ TEST_CASE("images without a row are not known, rows without an image are counted
 TEST_CASE("where an image has several rows, each .json is a list of rows in the table's order") {
   Tables tables;
   tables.metadata("m.csv", "path,x\na.jpg,1\nb.jpg,3\na,2\n");
-  tables.notes.complete(scan_of({"a.jpg", "b.jpg"}));
+  tables.notes.complete(scan_of({"a.jpg", "b.jpg"}), tables.context);
   CHECK(tables.notes.json_of("a.jpg") == R"([{"x":"1"},{"x":"2"}])");
   CHECK(tables.notes.json_of("b.jpg") == R"([{"x":"3"}])");
   Tables both;
   both.metadata("m.csv", "path,x\na.jpg,1\n");
   both.labels("l.csv", "path,tags\na.jpg,cat\na.jpg,dog\n");
-  CHECK_THROWS_WITH_AS(both.notes.complete(scan_of({"a.jpg"})), doctest::Contains("join them into one"), Error);
+  CHECK_THROWS_WITH_AS(both.notes.complete(scan_of({"a.jpg"}), both.context), doctest::Contains("join them into one"),
+                       Error);
+}
+
+TEST_CASE("a row that repeats another exactly counts once, and others are named with their lines") {
+  Tables tables;
+  tables.metadata("m.csv", "path,x\na.jpg,1\nb.jpg,3\na.jpg,1\n");
+  tables.notes.complete(scan_of({"a.jpg", "b.jpg"}), tables.context);
+  CHECK(tables.notes.json_of("a.jpg") == R"({"x":"1"})");
+  REQUIRE(tables.context.warnings().size() == 1);
+  CHECK(tables.context.warnings()[0].code == "rows_repeated");
+  Tables others;
+  others.metadata("m.csv", "path,x\nb.jpg,3\na.jpg,1\na.jpg,2\na.jpg,1\n");
+  others.notes.complete(scan_of({"a.jpg", "b.jpg"}), others.context);
+  CHECK(others.notes.json_of("a.jpg") == R"([{"x":"1"},{"x":"2"}])");
+  REQUIRE(others.context.warnings().size() == 2);
+  CHECK(others.context.warnings()[1].text.find("'a.jpg', lines 3 and 4") != std::string::npos);
+}
+
+TEST_CASE("a quoted value that contains line ends and separators is warned of with its line") {
+  for (const auto& [name, text, warned] : std::initializer_list<std::tuple<const char*, const char*, bool>>{
+           {"m.tsv", "path\tx\na.jpg\t\"say\nb.jpg\thi\"\n", true},
+           {"m.csv", "path,x\na.jpg,\"two\nlines, here\"\n", true},
+           {"m.csv", "path,x\na.jpg,\"two\nlines\"\n", false},
+           {"m.csv", "path,x\na.jpg,\"a, b\"\n", false}}) {
+    Tables tables;
+    tables.metadata(name, text);
+    CHECK(tables.context.warnings().size() == (warned ? 1 : 0));
+    if (!warned) continue;
+    CHECK(tables.context.warnings()[0].code == "quoted_lines");
+    CHECK(tables.context.warnings()[0].text.find("line 2:") != std::string::npos);
+  }
+}
+
+TEST_CASE("a table without a header is refused with the line to add") {
+  Tables tables;
+  for (const auto& [name, text, header] : std::initializer_list<std::tuple<const char*, const char*, const char*>>{
+           {"m.csv", "a.jpg,cat\nb.jpg,dog\n", "'1i path,label'"},
+           {"m.tsv", "7\tcat\ta.jpg\n", "'1i label\\tcolumn2\\tpath'"}}) {
+    CHECK_THROWS_WITH_AS(tables.metadata(name, text), doctest::Contains(header), Error);
+  }
+  CHECK_THROWS_WITH_AS(
+      tables.notes.add_metadata(tables.write("m.csv", "a.jpg,cat\n"), "a.jpg", tables.dir.path("src"), tables.context),
+      doctest::Contains("has no header"), Error);
+  tables.metadata("m.csv", "path,seg.png\na.jpg,1\n");
+}
+
+TEST_CASE("COCO's images are rows with their annotations and the names of categories") {
+  Tables coco;
+  coco.metadata("instances.json", R"({"info":{},"images":[{"id":1,"file_name":"a.jpg","width":5}],
+    "annotations":[{"id":7,"image_id":1,"category_id":3,"bbox":[1,2,3,4]}],"categories":[{"id":3,"name":"dog"}]})");
+  CHECK(coco.notes.json_of("a.jpg") ==
+        R"({"id":1,"width":5,"annotations":[{"id":7,"category_id":3,"category":"dog","bbox":[1,2,3,4]}]})");
+  CHECK(coco.notes.unused(scan_of({"b.jpg"})).is_fault);
 }
 
 TEST_CASE("labels are a list with their types, whether a row repeats or not") {
@@ -96,7 +150,7 @@ TEST_CASE("labels are a list with their types, whether a row repeats or not") {
   tables.labels("l.jsonl",
                 "{\"path\":\"a.jpg\",\"x\":1,\"tags\":[\"cat\",7]}\n{\"path\":\"a.jpg\",\"x\":2,\"tags\":[]}\n"
                 "{\"path\":\"b.jpg\",\"x\":3,\"tags\":[\"007\"]}\n");
-  tables.notes.complete(scan_of({"a.jpg", "b.jpg"}));
+  tables.notes.complete(scan_of({"a.jpg", "b.jpg"}), tables.context);
   CHECK(tables.notes.json_of("a.jpg") == R"([{"x":1,"tags":["cat",7]},{"x":2,"tags":[]}])");
   CHECK(tables.notes.json_of("b.jpg") == R"([{"x":3,"tags":["007"]}])");
 }

@@ -75,11 +75,20 @@ TEST_CASE("wildcards and braces in one pattern both count, here and in a bucket"
 }
 
 TEST_CASE("a name that is there means itself, whatever characters it has") {
+  const StoreServer server{{"data/a[1].tar", ""}, {"data/a1.tar", ""}, {"data/q?x", ""},    {"data/qax", ""},
+                           {"data/set*r/x", ""},  {"data/set-r", ""},  {"data/{b}.tar", ""}};
   const TempDir dir;
-  for (const char* name : {"a[1].tar", "a1.tar", "{b}.tar"}) write_file(dir.path(name), "");
-  CHECK(names({dir.path("a[1].tar")}) == Texts{"a[1].tar"});
-  CHECK(names({dir.path("{a[1],a1}.tar")}) == Texts{"a[1].tar", "a1.tar"});
-  CHECK(names({dir.path("{b}.tar")}) == Texts{"{b}.tar"});
+  for (const auto& [path, content] : server.files()) write_file(dir.path(path), content);
+  for (const std::string& root : {dir.path("data/"), std::string("s3://data/")}) {
+    const auto found = [&](const char* name) { return names({root + name}, server.options()); };
+    CHECK(found("a[1].tar") == Texts{"a[1].tar"});
+    CHECK(found("a[12].tar") == Texts{"a1.tar"});
+    CHECK(found("{a[1],a1}.tar") == Texts{"a[1].tar", "a1.tar"});
+    CHECK(found("q?x") == Texts{"q?x"});
+    CHECK(found("set*r").size() == 1);
+    CHECK(found("set*r") != Texts{"set-r"});
+  }
+  CHECK(names({dir.path("data/{b}.tar")}) == Texts{"{b}.tar"});
 }
 
 TEST_CASE("wildcards of a web address are refused with what HTTP can do; its query is none") {

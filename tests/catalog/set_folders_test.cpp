@@ -1,3 +1,5 @@
+#include "catalog/set_folders.hpp"
+
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -6,7 +8,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
@@ -77,7 +78,7 @@ std::string refusal(const std::vector<std::string>& files) {
   for (const std::string& file : files) write_file(source.dir.path("src/" + file), "x");
   REQUIRE(source.find().names.empty());
   try {
-    refuse_unclear_sets(source.dir.path("src"), source.context, true);
+    refuse_unclear_folders(source.dir.path("src"), {}, source.context, true);
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::usage);
     return error.what();
@@ -140,10 +141,10 @@ TEST_CASE("the refusal of sets has the commands for their shape") {
 
 TEST_CASE("without labels several sets in one are reported") {
   Source source{"train2017/1.jpg", "val2017/1.jpg"};
-  refuse_unclear_sets(source.dir.path("src"), source.context, false);
+  refuse_unclear_folders(source.dir.path("src"), {}, source.context, false);
   CHECK(source.warning() == "sets_joined");
   Source one{"train2017/1.jpg", "annotations/1.json"};
-  refuse_unclear_sets(one.dir.path("src"), one.context, false);
+  refuse_unclear_folders(one.dir.path("src"), {}, one.context, false);
   CHECK(one.context.warnings().empty());
 }
 

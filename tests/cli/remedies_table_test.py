@@ -4,6 +4,7 @@
 """
 
 import gzip
+import importlib.util
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import sys
 import tarfile
 import unittest
 import zipfile
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
 from program import fake_jpeg, result_of  # noqa: E402
@@ -41,6 +43,14 @@ class Table(RemedyTest):
     def samples(self, *numbers, image="image"):
         return [(f"{n:03}.{extension}", content) for n in numbers
                 for extension, content in (("cls", b"%d" % (n % 2)), ("jpg", fake_jpeg(f"{image} {n}".encode())))]
+
+    def photos(self, *numbers):
+        """Samples whose images can be decoded."""
+        if not (self.folder / "real").exists():
+            self.shardctl("synth", "real", "--classes", "1", "--per-class", "4")
+        images = sorted((self.folder / "real").glob("*/*.*"))
+        return [(f"{n:03}.{extension}", content) for n in numbers
+                for extension, content in (("cls", b"%d" % (n % 2)), ("jpg", images[n].read_bytes()))]
 
     def write_shards(self, **files):
         for name, content in files.items():
@@ -83,6 +93,37 @@ class Table(RemedyTest):
         path.rename(path.with_suffix(".tar.gz"))
         self.follow(self.advised(self.call("shardctl", "stat", self.shards), 4)[0])
         self.sound("OUT")
+
+    def pool(self):
+        for name in ("a", "b"):
+            (self.folder / "pool").mkdir(exist_ok=True)
+            (self.folder / f"pool/{name}.jpg").write_bytes(fake_jpeg(name.encode()))
+
+    def test_row_add_header(self):
+        self.pool()
+        for name, text in (("t.csv", "a.jpg,cat\nb.jpg,dog\n"), ("t.tsv", "cat\ta.jpg\ndog\tb.jpg\n")):
+            table = f"{AWKWARD} {name}"
+            (self.folder / table).write_text(text)
+            arguments = ("shardctl", "convert", "pool", f"out-{name}", "--list", table)
+            self.follow(self.advised(self.call(*arguments), 2)[0])
+            self.shardctl(*arguments[1:], "--label-column", "label")
+            self.assertEqual(self.shardctl("stat", f"out-{name}")["samples"], 2)
+
+    def test_row_from_parquet(self):
+        self.pool()
+        table = f"{AWKWARD}.parquet"
+        (self.folder / table).write_bytes(b"PAR1")
+        (command,) = self.advised(self.call("shardctl", "convert", "pool", "out", "--list", table), 2)
+        if importlib.util.find_spec("pyarrow") is None:
+            self.skipTest("no pyarrow here")
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+        rows = {"path": ["a.jpg", "b.jpg"], "boxes": [[[1.5, 2]], []], "n": [1, None]}
+        parquet.write_table(arrow.table(rows), self.folder / table)
+        with mock.patch.dict(os.environ, PATH=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"):
+            self.follow(command)
+        self.shardctl("convert", "pool", "out", "--list", "table.jsonl", "--metadata", "table.jsonl")
+        self.assertEqual(self.call("shardctl", "cat", "out", "a.json").stdout.strip(), '{"boxes":[[1.5,2.0]],"n":1}')
 
     def listed_shard(self):
         """The first shard of a set that has a manifest."""
@@ -138,9 +179,7 @@ class Table(RemedyTest):
             shutil.rmtree(self.folder / "OUT")
 
     def test_row_drop_bad_leaves_out_what_no_shard_can_contain(self):
-        self.shardctl("synth", "photos", "--classes", "1", "--per-class", "2")  # --drop-bad decodes them
-        images = [path.read_bytes() for path in sorted((self.folder / "photos").rglob("*.*"))]
-        self.write_shards(**{name: [(f"{name}.cls", b"0"), (f"{name}.jpg", image)] for name, image in zip("ab", images)})
+        self.write_shards(a=self.photos(1), b=self.photos(2))
         with open(self.folder / self.shards / "a.tar", "ab") as file:  # sparse on disk
             file.truncate(file.tell() - tarfile.RECORDSIZE + 4 * tarfile.BLOCKSIZE)
             member = tarfile.TarInfo("x.jpg")
@@ -224,8 +263,9 @@ class Table(RemedyTest):
                 self.assertEqual(self.call("shardctl", "verify", target).returncode, 0)
 
     def test_row_set_folder(self):
-        for name in ("train", "val"):
-            self.write_tar(f"{self.shards}/{name}/a.tar", [*self.samples(1, 2, image=name), ("001.cls", b"0")])
+        for name, numbers in (("train", (0, 1)), ("val", (2, 3))):
+            again = (f"{numbers[0]:03}.cls", b"0")
+            self.write_tar(f"{self.shards}/{name}/a.tar", [*self.photos(*numbers), again])
             self.shardctl("index", f"{self.shards}/{name}")
         remedies = self.found(self.shards)
         self.assertEqual(len(remedies), 2)

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from program import fake_jpeg, result_of, tree  # noqa: E402
+from program import fake_jpeg, fake_png, result_of, tree  # noqa: E402
 from remedies import AWKWARD, RemedyTest  # noqa: E402
 
 
@@ -498,7 +498,7 @@ class SetsAsClasses(RemedyTest):
         for name in files:
             path = self.folder / self.source / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(fake_jpeg(name.encode()))
+            path.write_bytes((fake_png if name.endswith(".png") else fake_jpeg)(name.encode()))
 
     def refused(self):
         """The commands of the refusal, which is that of plan, too."""
@@ -523,6 +523,55 @@ class SetsAsClasses(RemedyTest):
         (self.folder / "FILE.csv").write_text("path,NAME\n1.jpg,dog\n2.jpg,cat\n")
         self.follow(listed)
         self.assertEqual(self.labels(), {"cat/2": 0, "dog/1": 1})
+
+    def samples(self):
+        """The fields of each sample that was converted, by its set and key."""
+        found = {}
+        for manifest in (self.folder / "DST").rglob("manifest.json"):
+            for row in self.shardctl("ls", manifest.parent)["rows"]:
+                key = str((manifest.parent / row["key"]).relative_to(self.folder / "DST"))
+                found.setdefault(key, []).append(row["name"].rpartition("/")[2].partition(".")[2])
+        shutil.rmtree(self.folder / "DST", ignore_errors=True)
+        return {key: " ".join(sorted(fields)) for key, fields in found.items()}
+
+    def test_parts_of_samples_are_put_together_as_the_refusal_says(self):
+        for files, expected in (
+                ("images/1.jpg images/2.jpg masks/1.png", {"1": "jpg mask.png", "2": "jpg"}),
+                ("img/a/1.jpg img/b/2.jpg labels/a/1.txt labels/b/2.txt", {"a/1": "cls jpg txt", "b/2": "cls jpg txt"}),
+                ("images/train/1.jpg images/val/2.jpg labels/train/1.txt labels/val/2.txt",
+                 {"train/1": "jpg txt", "val/2": "jpg txt"}),
+                ("images/train2017/1.jpg images/val2017/2.jpg labels/train2017/1.txt labels/val2017/2.txt",
+                 {"train2017/1": "jpg txt", "val2017/2": "jpg txt"}),
+                ("train/images/1.jpg train/labels/1.txt valid/images/2.jpg valid/labels/2.txt",
+                 {"train/1": "jpg txt", "valid/2": "jpg txt"}),
+                ("train_images/1.jpg train_masks/1_mask.png", {"1": "jpg mask.png"}),
+                ("JPEGImages/1.jpg Annotations/1.xml SegmentationClass/1.png ImageSets/Main/train.txt",
+                 {"1": "jpg seg.png xml"}),
+                ("images/train/1.jpg images/val/2.jpg", {"train/1": "jpg", "val/2": "jpg"}),
+                ("cat/1.jpg cat/1_mask.png dog/2.jpg dog/2_mask.png", {"cat/1": "cls jpg mask.png", "dog/2": "cls jpg mask.png"}),
+                ("cat/1_rgb.png cat/1_depth.png", {"cat/1_rgb": "cls depth.png png"}),
+                ("cat/images/1.jpg cat/masks/1.png", {"cat/images/1": "cls jpg mask.png"}),
+                ("7f/images/7f.jpg 7f/masks/a.png 7f/masks/b.png",
+                 {"7f/images/7f": "cls jpg mask.0.png mask.1.png"})):
+            with self.subTest(files):
+                shutil.rmtree(self.folder / self.source, ignore_errors=True)
+                self.make(*files.split())
+                commands = [command for command in self.refused() if "classes.txt" not in command and "--primary" not in command]
+                for command in commands:
+                    self.follow(command)
+                self.assertEqual(self.samples(), expected)
+
+    def test_parts_that_are_classes_or_samples_are_taken_as_the_refusal_says(self):
+        for files, labels in (("images/1.jpg masks/2.png", {"images/1": 0, "masks/2": 1}),
+                              ("cat/1.jpg cat/1_mask.png", {"cat/1": 0, "cat/1_mask": 0})):
+            with self.subTest(files):
+                shutil.rmtree(self.folder / self.source, ignore_errors=True)
+                self.make(*files.split())
+                for command in [c for c in self.refused() if "classes.txt" in c or "--primary" in c]:
+                    self.follow(command)
+                rows = self.shardctl("ls", "DST")["rows"]
+                shutil.rmtree(self.folder / "DST")
+                self.assertEqual({row["key"]: row["label"] for row in rows}, labels)
 
     def test_images_with_the_class_in_their_names(self):
         self.make(*(f"train/{name}.{number}.jpg" for name in ("cat", "dog") for number in range(2)))

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "formats/shard_index.hpp"
+#include "formats/tar_header.hpp"
 #include "support/files.hpp"
 
 using namespace shardkit;
@@ -96,6 +97,16 @@ TEST_CASE("keys and paths come from class and stem") {
   const std::string marked = sample_key(h, samples()[0][1]);
   CHECK(marked.starts_with("dogs/sub/b~09c-"));
   CHECK(marked.size() == std::string("dogs/sub/b~09c-12345678").size());
+}
+
+TEST_CASE("a long key leaves space for the longest extension of its sample, whichever comes first") {
+  PlannedSample sample = samples()[0][0];
+  sample.stem = std::string(150, 'n');
+  sample.sidecars = {{{}, "abcdefghijklmnopqrs.png"}, {{}, "txt"}};
+  const std::string key = sample_key(head(), sample);
+  CHECK(key.size() + std::string(".abcdefghijklmnopqrs.png").size() <= kTarNameLimit);
+  std::swap(sample.sidecars[0], sample.sidecars[1]);
+  CHECK(sample_key(head(), sample) == key);
 }
 
 TEST_CASE("a plan cut anywhere is refused or found damaged when its samples are read") {

@@ -74,6 +74,19 @@ TEST_CASE("what is no listing is refused") {
   }
 }
 
+TEST_CASE("parts are read under either name of their list: moto has one of its own") {
+  for (const char* name : {"ListPartsResult", "ListPartsResponse"}) {
+    const auto parts = read_parts(
+        fmt::format(
+            "<{0}><IsTruncated>false</IsTruncated><Part><PartNumber>2</PartNumber><Size>5</Size><ETag>\"e\"</ETag>"
+            "</Part></{0}>",
+            name),
+        "s3://bucket");
+    REQUIRE(parts.parts.size() == 1);
+    CHECK(parts.parts[0].number == 2);
+  }
+}
+
 TEST_CASE("entities of a document type are not followed") {
   const std::string bomb =
       "<!DOCTYPE x [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]>"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,11 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
 #include "core/hash.hpp"
-#include "io/object_writer.hpp"
+#include "io/store_checks.hpp"
 #include "net/http_client.hpp"
 #include "net/remote_store.hpp"
 #include "net/s3_fixture.hpp"
@@ -25,6 +27,7 @@
 #include "net/url.hpp"
 #include "support/fake_clock.hpp"
 #include "support/fault_server.hpp"
+#include "system/clock.hpp"
 
 namespace shardkit_test {
 
@@ -34,15 +37,26 @@ enum class WriteFault {
   busy,          ///< 503 SlowDown
   dropped,       ///< no answer, nothing done
   lost,          ///< done, but no answer
+  silent,        ///< done, but no answer and no end of the connection
   failed_after,  ///< done, but 500
   error_in_200,  ///< not done; status 200 and an error in the body
   error_after,   ///< done; status 200 and an error in the body
   expired,       ///< ExpiredToken
   skewed,        ///< RequestTimeTooSkewed
   conflict,      ///< 409, and the upload is gone
-  damaged,       ///< other bytes are stored
+  damaged,       ///< other bytes are stored, as the answer and the object show
   denied,        ///< 403
+  other_part,    ///< other bytes of a part are stored, and the answer has their ETag
+  shard_gone,    ///< done, after another program has removed the first shard
   records_gone,  ///< done, after another upload has removed the records of uploads
+};
+
+/// What a store makes of If-None-Match.
+enum class Conditions {
+  work,
+  unknown,              ///< 501
+  ignored,              ///< objects are replaced
+  ignored_for_uploads,  ///< those in parts; as in radosgw 16
 };
 
 /// A bucket, called "bucket", that can be written: whole objects, uploads in parts, conditions, checksums. Listings of
@@ -53,13 +67,16 @@ class BucketServer {
     std::string bytes;
     std::string etag;
     std::string checksum_header = {};  ///< lines of headers
+    shardkit::system::WallTime written_at = shardkit::system::WallTime();
   };
 
   /// What this store knows; to be set before the first request.
   std::set<std::string> checksums{"xxhash128", "crc64nvme"};
-  bool has_conditions = true;
+  Conditions conditions = Conditions::work;
   bool has_composite_checksums = false;  ///< of objects in parts; as in ministack, whatever type a client asks for
   bool has_own_etags = false;            ///< as of a store that encrypts
+  bool repeats_pages = false;            ///< of open uploads
+  shardkit::system::Seconds longest_answer{60};
 
   /// Decides about each request that writes. Empty: no faults.
   void set_fault(std::function<WriteFault(const ServedRequest&)> fault) {
@@ -71,10 +88,19 @@ class BucketServer {
     const std::scoped_lock lock(mutex_);
     return objects_;
   }
-  std::string bytes(const std::string& key) const { return objects().at(key).bytes; }
-  void put(const std::string& key, const std::string& bytes) {
+  /// Keys whose bytes a request has changed, without records of uploads.
+  std::set<std::string> replaced() const {
     const std::scoped_lock lock(mutex_);
-    objects_[key] = {bytes, fmt::format("\"{}\"", md5(bytes))};
+    return replaced_;
+  }
+  std::string bytes(const std::string& key) const { return objects().at(key).bytes; }
+  void put(const std::string& key, const std::string& bytes, const std::string& etag = "") {
+    const std::scoped_lock lock(mutex_);
+    objects_[key] = {bytes,
+                     fmt::format("\"{}\"", !etag.empty()   ? etag
+                                           : has_own_etags ? "own"
+                                                           : md5(bytes)),
+                     "", clock_.now()};
   }
   void erase(const std::string& key) {
     const std::scoped_lock lock(mutex_);
@@ -84,6 +110,12 @@ class BucketServer {
     const std::scoped_lock lock(mutex_);
     return uploads_.size();
   }
+  /// As another program would begin one.
+  std::string begin(const std::string& key) {
+    const std::scoped_lock lock(mutex_);
+    return begin_upload(key, "");
+  }
+  FakeClock& clock() { return clock_; }
   std::vector<ServedRequest> requests() const { return server_.requests(); }
   /// Requests of that method whose target contains `text`.
   std::size_t count(const std::string& method, const std::string& text) const {
@@ -102,6 +134,7 @@ class BucketServer {
     shardkit::net::RetryOptions retry;
     retry.clock = &clock_;
     retry.random = [] { return 0.5; };
+    retry.longest_answer = longest_answer;
     retry.on_retry = [this](const shardkit::net::RetryEvent&) { ++retries; };
     auto credentials =
         std::make_shared<shardkit::net::CredentialCache>(shardkit::net::CredentialChain{numbered_keys(true)}, clock_);
@@ -115,7 +148,8 @@ class BucketServer {
   struct Upload {
     std::string key;
     std::string checksum;  ///< kind
-    std::map<std::uint64_t, Object> parts;
+    shardkit::system::WallTime begun_at;
+    std::map<std::uint64_t, Object> parts = {};
   };
   struct Reply {
     int status = 200;
@@ -161,18 +195,37 @@ class BucketServer {
   }
 
   Reply put_object(const std::string& key, const ServedRequest& request) {
-    if (has_conditions && request.header("if-none-match") == "*" && objects_.contains(key))
-      return error(412, "PreconditionFailed");
-    if (!has_conditions && !request.header("if-none-match").empty()) return error(501, "NotImplemented");
-    Object object{request.body, ""};
+    if (const auto refusal = condition(key, request, false)) return *refusal;
+    Object object{request.body, "", "", clock_.now()};
     if (const auto wrong = take_checksums(request, object)) return *wrong;
+    write(key, object);
+    return {200, fmt::format("ETag: {}\r\n{}", object.etag, object.checksum_header)};
+  }
+
+  void write(const std::string& key, const Object& object) {
+    const auto before = objects_.find(key);
+    if (before != objects_.end() && before->second.bytes != object.bytes &&
+        key.find("/.shardkit/uploads/") == std::string::npos)
+      replaced_.insert(key);
     objects_[key] = object;
-    return {200, fmt::format("ETag: {}\r\n", object.etag)};
+  }
+
+  std::optional<Reply> condition(const std::string& key, const ServedRequest& request, bool is_upload) const {
+    if (request.header("if-none-match").empty()) return std::nullopt;
+    if (conditions == Conditions::unknown) return error(501, "NotImplemented");
+    const bool is_ignored =
+        conditions == Conditions::ignored || (is_upload && conditions == Conditions::ignored_for_uploads);
+    return !is_ignored && objects_.contains(key) ? std::optional(error(412, "PreconditionFailed")) : std::nullopt;
+  }
+
+  std::string begin_upload(const std::string& key, const std::string& checksum) {
+    const std::string id = fmt::format("upload+{}", ++last_id_);
+    uploads_[id] = {key, checksum, clock_.now()};
+    return id;
   }
 
   Reply begin(const std::string& key, const ServedRequest& request) {
-    const std::string id = fmt::format("upload+{}", ++last_id_);
-    uploads_[id] = {key, request.header("x-amz-checksum-algorithm"), {}};
+    const std::string id = begin_upload(key, request.header("x-amz-checksum-algorithm"));
     return {200, keeps_checksum(uploads_[id]) ? fmt::format("x-amz-checksum-type: {}\r\n", checksum_type()) : "",
             fmt::format("<InitiateMultipartUploadResult><UploadId>{}</UploadId>"
                         "</InitiateMultipartUploadResult>",
@@ -185,7 +238,7 @@ class BucketServer {
   const char* checksum_type() const { return has_composite_checksums ? "COMPOSITE" : "FULL_OBJECT"; }
 
   Reply put_part(Upload& upload, const ServedRequest& request) {
-    Object part{request.body, ""};
+    Object part{request.body, "", "", clock_.now()};
     if (const auto wrong = take_checksums(request, part)) return *wrong;
     upload.parts[std::stoull(query_value(request.target, "partNumber"))] = part;
     return {200, fmt::format("ETag: {}\r\n", part.etag)};
@@ -193,10 +246,8 @@ class BucketServer {
 
   Reply finish(const std::string& id, const ServedRequest& request) {
     const Upload& upload = uploads_.at(id);
-    if (has_conditions && request.header("if-none-match") == "*" && objects_.contains(upload.key))
-      return error(412, "PreconditionFailed");
-    if (!has_conditions && !request.header("if-none-match").empty()) return error(501, "NotImplemented");
-    Object object;
+    if (const auto refusal = condition(upload.key, request, true)) return *refusal;
+    Object object{"", "", "", clock_.now()};
     std::vector<shardkit::io::UploadPart> parts;
     for (const auto& [number, part] : upload.parts) {
       if (request.body.find(fmt::format("<PartNumber>{}</PartNumber><ETag>{}</ETag>", number, part.etag)) ==
@@ -216,7 +267,7 @@ class BucketServer {
       object.checksum_header =
           fmt::format("x-amz-checksum-crc64nvme: {}\r\nx-amz-checksum-type: {}\r\n", right, checksum_type());
     }
-    objects_[upload.key] = object;
+    write(upload.key, object);
     uploads_.erase(id);
     return {200, "", "<CompleteMultipartUploadResult/>"};
   }
@@ -236,8 +287,8 @@ class BucketServer {
                                   : part.checksum_header.substr(value + 11, part.checksum_header.size() - value - 13);
       body += fmt::format(
           "<Part><PartNumber>{}</PartNumber><Size>{}</Size><ETag>{}</ETag><ChecksumCRC64NVME>{}"
-          "</ChecksumCRC64NVME><LastModified>2023-11-14T22:00:00.000Z</LastModified></Part>",
-          number, part.bytes.size(), part.etag, crc);
+          "</ChecksumCRC64NVME><LastModified>{}</LastModified></Part>",
+          number, part.bytes.size(), part.etag, crc, shardkit::system::rfc3339(part.written_at));
     }
     return {200, "",
             fmt::format(
@@ -248,7 +299,7 @@ class BucketServer {
   }
 
   Reply list_uploads(const ServedRequest& request) const {
-    const std::string after = query_value(request.target, "upload-id-marker");
+    const std::string after = repeats_pages ? "" : query_value(request.target, "upload-id-marker");
     const std::string prefix = query_value(request.target, "prefix");
     std::string body;
     int entries = 0;
@@ -259,10 +310,8 @@ class BucketServer {
       if (++entries > 2) break;
       last_key = upload.key;
       last_id = id;
-      body += fmt::format(
-          "<Upload><Key>{}</Key><UploadId>{}</UploadId><Initiated>2023-11-14T21:00:00.000Z</Initiated>"
-          "</Upload>",
-          shardkit::net::percent_encode(upload.key), id);
+      body += fmt::format("<Upload><Key>{}</Key><UploadId>{}</UploadId><Initiated>{}</Initiated></Upload>",
+                          shardkit::net::percent_encode(upload.key), id, shardkit::system::rfc3339(upload.begun_at));
     }
     return {200, "",
             fmt::format("<ListMultipartUploadsResult><EncodingType>url</EncodingType>{}<IsTruncated>{}"
@@ -285,10 +334,24 @@ class BucketServer {
                         body)};
   }
 
-  Reply get(const std::string& key) const {
+  static std::string http_date(shardkit::system::WallTime time) {
+    return fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(shardkit::system::WallTime::clock::to_time_t(time)));
+  }
+
+  Reply get(const std::string& key, const ServedRequest& request) const {
     const auto found = objects_.find(key);
     if (found == objects_.end()) return error(404, "NoSuchKey");
-    return {200, fmt::format("ETag: {}\r\n{}", found->second.etag, found->second.checksum_header), found->second.bytes};
+    const Object& object = found->second;
+    const std::string headers =
+        fmt::format("ETag: {}\r\n{}Last-Modified: {}\r\nDate: {}\r\n", object.etag, object.checksum_header,
+                    http_date(object.written_at), http_date(clock_.now()));
+    std::size_t first = 0;
+    std::size_t last = 0;
+    if (std::sscanf(request.header("range").c_str(), "bytes=%zu-%zu", &first, &last) != 2 ||
+        last >= object.bytes.size())
+      return {200, headers, object.bytes};
+    return {206, fmt::format("{}Content-Range: bytes {}-{}/{}\r\n", headers, first, last, object.bytes.size()),
+            object.bytes.substr(first, last - first + 1)};
   }
 
   Reply perform(const std::string& key, const ServedRequest& request) {
@@ -307,7 +370,7 @@ class BucketServer {
     if (request.method == "POST") return begin(key, request);
     if (request.method == "PUT") return put_object(key, request);
     if (request.method == "DELETE") return objects_.erase(key), Reply{204};
-    return get(key);
+    return get(key, request);
   }
 
   /// `is_finish`: of a request that makes an object of parts.
@@ -331,9 +394,20 @@ class BucketServer {
         if (objects_.contains(key) && !objects_[key].bytes.empty()) {
           objects_[key].bytes.pop_back();
           objects_[key].etag = "\"damaged\"";
+          objects_[key].checksum_header.clear();
         }
+        reply.headers = "ETag: \"damaged\"\r\n";
         return reply;
       }
+      case WriteFault::other_part: {
+        ServedRequest other = request;
+        other.body += "!";
+        for (const char* name : {"content-md5", "x-amz-checksum-crc64nvme"}) other.headers.erase(name);
+        return perform(key, other);
+      }
+      case WriteFault::shard_gone:
+        objects_.erase("set/shard-000000.tar");
+        return perform(key, request);
       case WriteFault::records_gone:
         std::erase_if(objects_, [](const auto& object) {
           return object.first.find("/.shardkit/uploads/") < object.first.size();
@@ -362,16 +436,18 @@ class BucketServer {
         reply = faulty(fault, key, request, request.method == "POST" && has(request, "uploadId"));
     }
     if (fault == WriteFault::dropped || fault == WriteFault::lost) return connection.reset();
+    if (fault == WriteFault::silent) return connection.stall();
     connection.answer_head(reply.status, reply.headers, reply.body.size());
     if (request.method != "HEAD") connection.send(reply.body);
   }
 
   mutable std::mutex mutex_;
   std::map<std::string, Object> objects_;
+  std::set<std::string> replaced_;
   std::map<std::string, Upload> uploads_;
   int last_id_ = 10;
   std::function<WriteFault(const ServedRequest&)> fault_;
-  FakeClock clock_;
+  mutable FakeClock clock_;
   FaultServer server_{
       [this](const ServedRequest& request, ServerConnection& connection) { handle(request, connection); }};
 };

@@ -85,7 +85,11 @@ TEST_CASE("a server without ranges tells the size, and one that does not say the
   web.server.next({[](const ServedRequest&, ServerConnection& connection) {
     connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
   }});
-  CHECK(failure_of([&] { web.store->find("x"); }) == ErrorCode::unsupported);
+  const Failure chunked = failure_of([&] { web.store->find("x"); });
+  CHECK(chunked == ErrorCode::unsupported);
+  CHECK_FALSE(chunked.says("gzip"));
+  web.server.next({ObjectServer::answer(200, "Content-Range: bytes 0-0/10\r\n", "0")});
+  CHECK(web.store->find("x")->size == 10);
   web.server.next({ObjectServer::answer(206, "Content-Range: bytes 0-0/*\r\n", "0")});
   CHECK(failure_of([&] { web.store->find("x"); }) == ErrorCode::unsupported);
 }
@@ -97,6 +101,8 @@ TEST_CASE("an empty file has no first byte") {
   REQUIRE(found);
   CHECK(found->size == 0);
   CHECK(web.get(*found, 0, 0).empty());
+  web.server.next({ObjectServer::s3_error(416, "InvalidRange"), ObjectServer::answer(200)});  // S3, to presigned URLs
+  CHECK(web.store->find("x")->size == 0);
 }
 
 TEST_CASE("what is not there is no error, what fails for a moment is asked again") {
@@ -161,22 +167,49 @@ TEST_CASE("a redirect from TLS to none is refused") {
   CHECK(http->requests == 1);
 }
 
-TEST_CASE("a web page instead of data is named, and is final; a page that is asked for is a file") {
+TEST_CASE(
+    "a web page instead of a file is named, and is final, whatever the file; a page that is asked for is a file") {
   HttpFixture web;
-  const auto page = [](const ServedRequest&, ServerConnection& connection) {
-    connection.answer(200, "Content-Type: text/html; charset=utf-8\r\n", "<html>Sign in</html>");
-  };
-  for (const char* name : {"1.tar", "1.tar.gz", ".shardkit/1.tar.index"}) {
-    web.server.next({page});
+  const char* kText = "  <!DOCTYPE html><html>Sign in to read files</html>";
+  const auto page = ObjectServer::answer(200, "Content-Type: text/html; charset=utf-8\r\n", kText);
+  for (const char* name : {"1.tar", "1.npz", "1.jsonl", "1.zip", "name", ".shardkit/1.tar.index"}) {
+    CAPTURE(name);
+    web.server.next({page, page});
     const Failure failure = failure_of([&] { web.store->find(name); });
     CHECK(failure == ErrorCode::denied);
-    CHECK(failure.says("web page (text/html) instead of the file"));
+    CHECK(failure.says("web page instead of the file"));
     CHECK(failure.says("SHARDKIT_TOKEN"));
+    for (const char* type : {"", "Content-Type: application/octet-stream\r\n"}) {
+      web.server.next(
+          {ObjectServer::answer(206, fmt::format("{}Content-Range: bytes 0-9/10\r\n", type), "<html>1234")});
+      CHECK(failure_of([&] { web.get({name, 10, ""}, 0, 10); }) == ErrorCode::denied);
+      web.server.next({ObjectServer::answer(200, type, "<HTML>1234")});
+      CHECK(failure_of([&] {
+              web.store->fetch_whole({name, 10, ""}, [] { return [](Bytes) {}; }, {});
+            }) == ErrorCode::denied);
+    }
   }
   web.server.next({page});
-  CHECK(failure_of([&] { web.get({"1.tar", 10, ""}, 0, 3); }) == ErrorCode::denied);
-  web.server.next({page});
-  CHECK(web.store->find("index.html")->size == 20);
+  CHECK(web.store->find("index.html")->size == std::string_view(kText).size());
+}
+
+TEST_CASE("data that the server calls a page is data") {
+  HttpFixture web;
+  const std::string data(100, '<');
+  const auto answer = ObjectServer::answer(200, "Content-Type: text/html\r\n", data);
+  web.server.next({answer, answer});
+  CHECK(web.store->find("1.tar")->size == 100);
+  web.server.next(
+      {ObjectServer::answer(206, "Content-Type: text/html\r\nContent-Range: bytes 0-9/10\r\n", "0123456789")});
+  CHECK(web.get({"1.tar", 10, ""}, 0, 10) == "0123456789");
+}
+
+TEST_CASE("a redirect goes up by '..', and gets the cookies that its server has set") {
+  HttpFixture web("/a/b/");
+  web.server.next({ObjectServer::answer(302, "Location: ../c/./x\r\nSet-Cookie: id=1; Path=/\r\nSet-Cookie: k=v\r\n")});
+  CHECK(web.get({"x", 10, ""}, 0, 10) == "0123456789");
+  CHECK(web.server.requests().back().target == "/a/c/x");
+  CHECK(web.server.requests().back().header("cookie") == "id=1; k=v");
 }
 
 TEST_CASE("a port with TLS that answers plain HTTP with a text of its own is called so") {

@@ -155,6 +155,7 @@ TEST_CASE("what takes a person is refused with the way out") {
     const Failure refused = failure_of_profile(cloud, profile);
     CHECK(refused == ErrorCode::unsupported);
     CHECK(refused.says("aws configure export-credentials --profile"));
+    CHECK(refused.says("and leave out --profile"));  // which counts more than variables
   }
   CHECK(failure_of_profile(cloud, "mfa") == ErrorCode::unsupported);
   CHECK(failure_of_profile(cloud, "ec2") == ErrorCode::unsupported);

@@ -17,7 +17,8 @@ namespace {
 
 std::string listing(const std::vector<std::string>& keys) {
   std::string body = "<ListBucketResult><IsTruncated>false</IsTruncated>";
-  for (const std::string& key : keys) body += fmt::format("<Contents><Key>{}</Key><Size>10</Size></Contents>", key);
+  for (const std::string& key : keys)
+    body += fmt::format("<Contents><Key>{}</Key><Size>{}</Size></Contents>", key, key.ends_with("b/") ? 0 : 10);
   return body + "</ListBucketResult>";
 }
 
@@ -40,13 +41,14 @@ std::pair<Fetched, std::string> range(ObjectSource& source, const ObjectInfo& ob
 
 TEST_CASE("a prefix is a folder: its objects are named relative to it, those that only mark a folder are not there") {
   ObjectServer server("0123456789");
-  server.next({ObjectServer::answer(200, "", listing({"train/b", "train/", "train/a/c", "train/a/"}))});
+  server.next({ObjectServer::answer(200, "", listing({"train/b", "train/bb/", "train/a/c", "train/a/"}))});
   const auto source = StoreOpener(anonymous_at(server)).open("s3://bucket/train");
   CHECK(source->location() == "s3://bucket/train");
   const auto objects = source->list();
-  REQUIRE(objects.size() == 2);
-  CHECK(objects[0].name == "a/c");
-  CHECK(objects[1].name == "b");
+  REQUIRE(objects.size() == 3);
+  CHECK(objects[0].name == "a/");  // it has bytes
+  CHECK(objects[1].name == "a/c");
+  CHECK(objects[2].name == "b");
   CHECK(server.requests()[0].target.find("prefix=train%2F") != std::string::npos);
 }
 
@@ -109,6 +111,8 @@ TEST_CASE("gs:// is read as s3:// is, under its own name") {
   CHECK(source->list().size() == 2);
   CHECK(server.requests().back().path() == "/bucket/");
   CHECK(source->address_of("a?") == "gs://bucket/train/a?");
+  CHECK(source->find("x"));
+  CHECK(server.requests().back().header("accept-encoding") == "gzip");  // else Google unpacks what is stored so
   CHECK(source->find("b")->size == 10);
 }
 

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
+#include "support/files.hpp"
 
 /// A file system that works like the real one while it runs, and knows what a power cut would leave of it: only bytes
 /// that were synced, under names whose folder was synced. `lose_power(path)` rebuilds that state.
@@ -101,6 +102,14 @@ class ForgetfulFileSystem final : public shardkit::io::FileSystem {
     code_ = code;
   }
   bool failed() const { return failed_; }
+  /// Takes the files below a folder as durable.
+  void know(const std::string& folder) {
+    for (const auto& [name, content] : tree_content(folder)) {
+      const std::shared_ptr<Node> node = new_node(shardkit::io::join_path(folder, name));
+      node->written = node->durable = content;
+    }
+    durable_names_ = names_;
+  }
   /// From now on files cannot bypass the page cache, as on a network file system.
   void refuse_bypass() { refuses_bypass_ = true; }
   /// Calls `act` within the n-th call, before it has an effect: what another process does at this moment.

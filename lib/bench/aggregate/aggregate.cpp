@@ -179,7 +179,7 @@ void set_undecided(Node& node, std::string text) {
   node.row.text = std::move(text);
 }
 
-/// A name under which two machines were measured is no machine's.
+/// Two machines that were measured under one name are not distinguishable.
 void check_name(Node& node) {
   for (std::size_t i = 1; i < node.runs.size(); ++i) {
     const NodeRun& later = node.runs[i - 1];

@@ -366,7 +366,7 @@ FolderListing walk_folders(const std::vector<std::string>& roots, Context& conte
       if (entry.name.starts_with('.')) continue;
       const unsigned char type = entry.followed_type();
       if (type == DT_REG) listing.files.push_back(entry.path());
-      if (type == DT_DIR) below.push_back({entry.path(), folder.inside_of});
+      if (type == DT_DIR && !is_made_by_system(entry.name)) below.push_back({entry.path(), folder.inside_of});
     }
     listing.latency.record(std::chrono::steady_clock::now() - begin);
     for (PendingFolder& next : below) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "bench/input/input_files.hpp"
+#include "bench/read/read_work.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/second_watch.hpp"
 #include "catalog/object_location.hpp"

@@ -42,21 +42,21 @@ Json or_null(Json schema) {
 /// Objects that schemas refer to by name.
 class Definitions {
  public:
-  explicit Definitions(std::string file = "") : place_(std::move(file) + "#/$defs/") {}
+  explicit Definitions(std::string file = "") : prefix_(std::move(file) + "#/$defs/") {}
 
   /// A reference to `object`, which is added unless it is there already. Another object of that name gets a number.
   Json refer(const std::string& name, const Json& object) {
     const auto known = std::find(all_.begin(), all_.end(), object);
-    if (known != all_.end()) return {{"$ref", place_ + known.key()}};
+    if (known != all_.end()) return {{"$ref", prefix_ + known.key()}};
     std::string unused = name;
     for (int number = 2; all_.contains(unused); ++number) unused = fmt::format("{}_{}", name, number);
     all_[unused] = object;
-    return {{"$ref", place_ + unused}};
+    return {{"$ref", prefix_ + unused}};
   }
   const Json& all() const { return all_; }
 
  private:
-  const std::string place_;
+  const std::string prefix_;
   Json all_ = Json::object();
 };
 

@@ -1,63 +1,107 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <stop_token>
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include "core/hash.hpp"
-#include "io/object_writer.hpp"
+#include "core/context.hpp"
+#include "dataset/bucket/upload_records.hpp"
+#include "io/store_checks.hpp"
 
 /// Uploads that a process without a disk can continue, because their records are at the store until they have finished.
 namespace shardkit::dataset {
 
-/// An upload into a folder: the object formats::kUploadRecord there.
-struct UploadRecord {
-  std::string set;  ///< the hash of the manifest; empty for files without one
+/// For what a command cleans up when it fails or is stopped: calls `work` with a token that stops it after two seconds,
+/// and ignores its errors.
+void clean_up(const std::function<void(const std::stop_token& stop)>& work);
+
+/// Tries which checksums the store keeps, and whether it may replace objects that must be new: then warns about it.
+/// Removes what a killed command has left of that.
+io::StoreChecks probe_store(io::ObjectStore& store, const StoreListing& objects, Context& context);
+
+class ObjectUpload;
+
+/// The uploads in parts of one command below the prefix of a store. Thread-safe.
+class Uploads {
+ public:
+  /// `objects` were listed before. All outlive it.
+  Uploads(io::ObjectStore& store, const io::StoreChecks& checks, const StoreListing& objects, Context& context);
+
+  const io::StoreChecks& checks() const { return checks_; }
+
+  /// Continues an upload of the same shape that an earlier command has left, and gives up its others; or begins one.
+  std::unique_ptr<ObjectUpload> open(const std::string& name, std::uint64_t bytes, std::uint64_t part_bytes);
+  /// Gives up all that earlier commands have left of an object, which is complete.
+  void give_up_earlier(const std::string& name);
+
+  /// The command is refused: from now on, uploads that end unfinished are given up, because nobody will continue them.
+  void refuse() { is_refused_ = true; }
+
+ private:
+  friend class ObjectUpload;
+
+  /// An upload that an earlier command has left; without a record its id is all that is known.
+  struct Earlier {
+    std::string record_name;
+    PartsRecord record;
+  };
+  std::vector<Earlier> earlier(const std::string& name) const;
+  void give_up(const std::string& name, const Earlier& earlier);
+  void forget(const std::string& record_name, const std::stop_token& stop);
+
+  io::ObjectStore& store_;
+  const io::StoreChecks checks_;
+  Context& context_;
+  std::multimap<std::string, io::ObjectInfo> records_;  ///< by the name of their object
+  std::multimap<std::string, std::string> open_;        ///< ids by the name of their object
+  std::atomic<bool> is_refused_ = false;
+  std::atomic<bool> has_warned_ = false;
 };
-std::string to_text(const UploadRecord& record);
-/// Empty for a text that is not a record.
-std::optional<UploadRecord> read_upload_record(std::string_view text);
 
-/// An object that is written in parts.
-struct PartsRecord {
-  std::string upload_id;
-  std::uint64_t bytes = 0;
-  std::uint64_t part_bytes = 0;
-  ChecksumKind checksum = ChecksumKind::md5;  ///< of each part
+/// Writes a large object as blocks of a fixed size, the last of which may be shorter. Each block is in memory only
+/// during its write(). An upload that does not finish stays open, with its record, for a later command. Thread-safe.
+class ObjectUpload {
+ public:
+  /// `uploads` outlives it. `wanted` has no id yet.
+  ObjectUpload(Uploads& uploads, std::string name, PartsRecord wanted);
+  ~ObjectUpload();
+  ObjectUpload(const ObjectUpload&) = delete;
+  ObjectUpload& operator=(const ObjectUpload&) = delete;
 
-  /// Whether an upload of the same shape can continue it.
-  bool fits(const PartsRecord& other) const {
-    return bytes == other.bytes && part_bytes == other.part_bytes && checksum == other.checksum;
-  }
+  /// Writes block `index`, in any order. False if the store has it already: then nothing is sent.
+  bool write(std::uint64_t index, Bytes block, const std::stop_token& stop);
+
+  /// After all blocks, and their writes, have ended. Written::done also if another command wrote an object with these
+  /// bytes; Written::lost: all of them have to be written again, by another upload. This one and its record are gone.
+  io::Written finish(const std::stop_token& stop);
+
+  void give_up(const std::stop_token& stop);
+
+ private:
+  void begin(PartsRecord record);
+  bool resume(const Uploads::Earlier& earlier);
+  std::vector<io::UploadPart> parts() const;
+  io::ObjectProof proof() const;
+  bool has(std::uint64_t number, const Checksum& checksum, std::uint64_t size);
+  bool is_sent_well(const io::UploadPart& part, const Checksum& checksum) const;
+  bool is_there(const std::stop_token& stop);
+
+  Uploads& uploads_;
+  io::ObjectStore& store_;
+  const io::StoreChecks& checks_;
+  io::OpenUpload upload_;
+  std::string record_name_;
+  bool is_open_ = true;
+  std::mutex mutex_;
+  std::map<std::uint64_t, io::UploadPart> known_;    ///< at the store when the upload was continued
+  std::map<std::uint64_t, io::UploadPart> written_;  ///< by number
+  bool is_lost_ = false;
 };
-/// The name of the record for an object.
-std::string parts_record_name(const std::string& object);
-std::string to_text(const PartsRecord& record);
-/// Empty for a text that is not a record.
-std::optional<PartsRecord> read_parts_record(std::string_view text);
-
-inline constexpr std::uint64_t kMostParts = 10'000;  ///< of an object of S3
-
-/// The smallest parts, in whole MiB, of which an object has no more than kMostParts.
-std::uint64_t least_part_bytes(std::uint64_t size);
-
-/// Throws Error{usage} for an object whose key is longer than S3 allows.
-void require_key_fits(const io::ObjectStore& store, const std::string& name);
-
-/// A record that was listed; empty if another process has removed or replaced it since.
-std::string record_text(io::ObjectStore& store, const io::ObjectInfo& record, const std::stop_token& stop);
-
-/// False if the store denies it.
-bool remove_record(io::ObjectStore& store, const std::string& name, const std::stop_token& stop);
-
-/// The writer of an object in parts. Continues the upload of `earlier` if it has the shape of `wanted` and parts; gives
-/// up any other, and begins one. Its record is at the store until somebody removes it. The id of `wanted` is ignored.
-/// `store` outlives the writer.
-std::unique_ptr<io::ObjectWriter> open_upload(io::ObjectStore& store, const std::string& name,
-                                              const io::StoreChecks& checks, PartsRecord wanted,
-                                              const std::optional<PartsRecord>& earlier, const std::stop_token& stop);
 
 }  // namespace shardkit::dataset

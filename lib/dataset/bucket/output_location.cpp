@@ -16,7 +16,6 @@ namespace shardkit::dataset {
 
 namespace {
 
-/// Throws Error{usage} for an address that verbs which read would take for something else: a pattern, a file, a list.
 void refuse_unreadable(const std::string& target) {
   const std::string key = target.substr(std::min(target.find("//") + 2, target.size()));
   const bool is_file_name = key.ends_with(".tar") || key.ends_with(".txt") || key.ends_with(".json");
@@ -37,14 +36,20 @@ void refuse_state_folder(const std::string& target) {
 
 }  // namespace
 
-OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& context) {
+void require_readable_prefix(const std::string& target) {
   refuse_state_folder(target);
+  if (!catalog::is_address(target)) return;
+  const std::size_t end = target.find_last_not_of('/');
+  refuse_unreadable(target.substr(0, end + 1));
+}
+
+OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& context) {
+  require_readable_prefix(target);
   if (!catalog::is_address(target)) return {io::posix_file_system(), target};
   std::string address = target;
   while (address.ends_with("//")) address.pop_back();
-  refuse_unreadable(address.substr(0, address.find_last_not_of('/') + 1));
   net::StoreOpener opener(access.store_options(context));
-  auto files = std::make_unique<StoreFiles>(opener.open_to_write(address, context.stop_token()), context.stop_token());
+  auto files = std::make_unique<StoreFiles>(opener.open_to_write(address, context.stop_token()), context);
   std::string folder = files->location();
   return {std::move(files), std::move(folder)};
 }

@@ -15,9 +15,12 @@ struct OutputLocation {
   std::string folder;  ///< a local path as given, or the address of a prefix
 };
 
+/// Throws Error{usage} for an address that verbs which read would take for something else: a pattern, a file, a list;
+/// and for a path in .shardkit.
+void require_readable_prefix(const std::string& target);
+
 /// Opens `target`, a local folder or s3://bucket/prefix; sends nothing yet. `context` outlives the result. Throws
-/// Error{usage} for an address that cannot be written to, one that is a pattern or a file to verbs that read, and a
-/// folder in .shardkit.
+/// Error{usage} for an address that cannot be written to, and like require_readable_prefix().
 OutputLocation open_output_location(const std::string& target, const catalog::StoreAccess& access, Context& context);
 
 }  // namespace shardkit::dataset

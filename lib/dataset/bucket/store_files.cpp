@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/prng.hpp"
 #include "formats/manifest.hpp"
@@ -45,6 +46,9 @@ std::unique_ptr<io::PatchFile> nameless_file() {
   files->remove(path);
   return file;
 }
+
+/// Whether a file describes shards. Others are state of a plan, or indexes for other readers, which follow these.
+bool is_index(const std::string& name) { return name.ends_with(".index") || name.ends_with(formats::kManifestName); }
 
 struct Part {
   std::unique_ptr<std::byte[]> bytes;
@@ -107,7 +111,7 @@ class StoreFiles::StoreFile final : public io::OutputFile {
 
   bool is_large() const { return part_bytes_ > 0; }
   /// After resize(); null for a file that is not in parts.
-  io::ObjectWriter* writer() { return upload_.get(); }
+  ObjectUpload* upload() { return upload_.get(); }
   std::uint64_t size() { return is_large() ? size_ : spool().file().size(); }
 
   /// Calls `use` with all of its bytes, if it is not in parts.
@@ -149,17 +153,13 @@ class StoreFiles::StoreFile final : public io::OutputFile {
 
   void send(std::map<std::uint64_t, Part>::node_type part) {
     const FullPart sending(files_);
-    upload().write(part.key(), {part.mapped().bytes.get(), part.mapped().filled}, files_.stop_);
+    open_upload().write(part.key(), {part.mapped().bytes.get(), part.mapped().filled}, files_.stop_);
     files_.give_memory(part_bytes_, std::move(part.mapped().bytes));
   }
 
-  io::ObjectWriter& upload() {
+  ObjectUpload& open_upload() {
     const std::scoped_lock lock(upload_mutex_);
-    if (!upload_) {
-      const io::StoreChecks& checks = files_.checks();
-      upload_ = open_upload(*files_.store_, name_, checks, {"", reserved_, part_bytes_, checks.part},
-                            files_.earlier_record(name_), files_.stop_);
-    }
+    if (!upload_) upload_ = files_.uploads().open(name_, reserved_, part_bytes_);
     return *upload_;
   }
 
@@ -172,11 +172,11 @@ class StoreFiles::StoreFile final : public io::OutputFile {
   std::unique_ptr<io::PatchFile> spool_;
   std::map<std::uint64_t, Part> parts_;  ///< by index; not full
   std::mutex upload_mutex_;
-  std::unique_ptr<io::ObjectWriter> upload_;
+  std::unique_ptr<ObjectUpload> upload_;
 };
 
-StoreFiles::StoreFiles(std::shared_ptr<io::ObjectStore> store, std::stop_token stop, StoreMemory memory)
-    : store_(std::move(store)), stop_(std::move(stop)), memory_(memory) {}
+StoreFiles::StoreFiles(std::shared_ptr<io::ObjectStore> store, Context& context, StoreMemory memory)
+    : store_(std::move(store)), context_(context), stop_(context.stop_token()), memory_(memory) {}
 
 StoreFiles::~StoreFiles() = default;
 
@@ -189,7 +189,7 @@ std::string StoreFiles::name_of(std::string_view path) const {
 
 io::Unpublished StoreFiles::create_for(const std::string& path) {
   const std::string name = name_of(path);
-  require_key_fits(*store_, parts_record_name(name));
+  require_key_fits(*store_, parts_record_name(name, ""));
   const std::scoped_lock lock(mutex_);
   std::string temp = fmt::format("{}.{}", path, ++created_);
   auto file = std::make_unique<StoreFile>(*this, name);
@@ -197,39 +197,55 @@ io::Unpublished StoreFiles::create_for(const std::string& path) {
   return {std::move(temp), std::move(file)};
 }
 
-void StoreFiles::create_directories(const std::string& /*path*/) {
-  checks();
-  remove_old_records();
-}
+void StoreFiles::create_directories(const std::string& /*path*/) { uploads(); }
 
-/// A process that was killed after its object was complete has left its record.
-void StoreFiles::remove_old_records() {
-  std::vector<std::string> records;
+Uploads& StoreFiles::uploads() {
+  const std::scoped_lock lock(uploads_mutex_);
+  if (uploads_) return *uploads_;
+  StoreListing listed;
   {
-    const std::string_view folder = formats::kUploadsFolder;
-    const std::scoped_lock lock(mutex_);
-    for (auto at = objects().lower_bound(formats::kUploadsFolder);
-         at != objects().end() && at->first.starts_with(folder); ++at) {
-      const std::string object = at->first.substr(folder.size(), at->first.rfind('.') - folder.size());
-      if (objects().contains(object) && parts_record_name(object) == at->first) records.push_back(at->first);
-    }
+    const std::scoped_lock listing(mutex_);
+    if (objects_) listed = *objects_;
   }
-  for (const std::string& record : records) {
-    if (!remove_record(*store_, record, stop_)) return;
-    const std::scoped_lock lock(mutex_);
-    objects().erase(record);
+  if (listed.empty()) listed = list_records(*store_);  // a plan may lie at the top of a large bucket
+  uploads_ = std::make_unique<Uploads>(*store_, probe_store(*store_, listed, context_), listed, context_);
+  for (const auto& [name, object] : listed) {
+    const std::string written = object_of_record(name);  // a process that was killed then has left its record
+    if (!written.empty() && listed.contains(written)) uploads_->give_up_earlier(written);
   }
+  return *uploads_;
 }
 
-const io::StoreChecks& StoreFiles::checks() {
-  const std::scoped_lock lock(checks_mutex_);
-  if (!checks_) {
-    const std::string probe = fmt::format("{}probe-{}", formats::kUploadsFolder, random_bits());
-    require_key_fits(*store_, probe);
-    checks_ = io::find_checks(*store_, probe, as_bytes(probe), stop_);
-    remove_record(*store_, probe, {});
+void StoreFiles::claim(const std::string& folder, const std::string& writes, bool may_replace) {
+  const io::StoreChecks checks = uploads().checks();
+  std::string prefix = name_of(folder);
+  if (!prefix.empty()) prefix += '/';
+  {
+    const std::scoped_lock lock(mutex_);
+    may_replace_indexes_ = may_replace;
   }
-  return *checks_;
+  const std::scoped_lock lock(uploads_mutex_);
+  if (claims_.contains(prefix)) return;
+  auto claim = std::make_unique<PrefixClaim>(*store_, checks, prefix, writes, stop_);
+  // Not before: an upload writes its record while it has the claim.
+  if (store_->find(prefix + formats::kUploadRecord)) {
+    throw Error(ErrorCode::conflict, At{folder},
+                "an upload into '{}' has not finished: finish it, give it up with `shardctl upload --clean {}`, or use "
+                "another prefix",
+                folder, shell_word(folder));
+  }
+  claims_.emplace(prefix, std::move(claim));
+  refresh();  // another command may have ended since
+}
+
+void StoreFiles::require_claims() {
+  const std::scoped_lock lock(uploads_mutex_);
+  for (const auto& [folder, claim] : claims_) claim->require();
+}
+
+void StoreFiles::refresh() {
+  const std::scoped_lock lock(mutex_);
+  objects_.reset();
 }
 
 std::map<std::string, io::ObjectInfo>& StoreFiles::objects() {
@@ -240,11 +256,6 @@ std::map<std::string, io::ObjectInfo>& StoreFiles::objects() {
   return *objects_;
 }
 
-std::optional<PartsRecord> StoreFiles::earlier_record(const std::string& name) {
-  const auto record = find(parts_record_name(name));
-  return record ? read_parts_record(record_text(*store_, *record, stop_)) : std::nullopt;
-}
-
 std::optional<io::ObjectInfo> StoreFiles::find(const std::string& name) {
   const std::scoped_lock lock(mutex_);
   const auto found = objects().find(name);
@@ -253,10 +264,12 @@ std::optional<io::ObjectInfo> StoreFiles::find(const std::string& name) {
 
 void StoreFiles::rename(const std::string& from, const std::string& to) {
   StoreFile& file = *unpublished(from);
-  if (publish(file, name_of(to), !file.is_large())) {
+  const std::string name = name_of(to);
+  if (publish(file, name, !file.is_large() && (may_replace_indexes_ || !is_index(name)))) {
     forget(from);
     return;
   }
+  uploads().refuse();
   throw Error(ErrorCode::conflict, At{to},
               "'{}' has other bytes than this command writes; move it away, or choose another prefix", to);
 }
@@ -269,7 +282,7 @@ bool StoreFiles::rename_new(const std::string& from, const std::string& to) {
 
 /// False if there is an object of that name with other bytes.
 bool StoreFiles::publish(StoreFile& file, const std::string& name, bool may_replace) {
-  const bool is_there = file.writer() != nullptr ? finish(file, name) : put(file, name, may_replace);
+  const bool is_there = file.upload() != nullptr ? finish(*file.upload(), name) : put(file, name, may_replace);
   std::optional<io::ObjectInfo> object = io::ObjectInfo{name, file.size(), ""};
   if (!is_there) object = store_->find(name);
   const std::scoped_lock lock(mutex_);
@@ -280,19 +293,17 @@ bool StoreFiles::publish(StoreFile& file, const std::string& name, bool may_repl
 }
 
 bool StoreFiles::put(StoreFile& file, const std::string& name, bool may_replace) {
+  const io::StoreChecks& checks = uploads().checks();
   return file.with_bytes([&](Bytes bytes) {
-    return store_->put(name, bytes, io::proof_of(bytes, checks()), may_replace, stop_) == io::Written::done;
+    if (!may_replace) return io::put_new(*store_, name, bytes, checks, stop_);
+    return store_->put(name, bytes, io::proof_of(bytes, checks), true, stop_) == io::Written::done;
   });
 }
 
 /// As publish(), for a file in parts.
-bool StoreFiles::finish(StoreFile& file, const std::string& name) {
-  io::ObjectWriter& writer = *file.writer();
-  const io::Written written = writer.finish(stop_);
-  const bool is_there = written == io::Written::done || writer.is_there();
-  if (written != io::Written::done) writer.abandon(stop_);
-  remove_record(*store_, parts_record_name(name), stop_);
-  if (is_there || written == io::Written::exists) return is_there;
+bool StoreFiles::finish(ObjectUpload& upload, const std::string& name) {
+  const io::Written written = upload.finish(stop_);
+  if (written != io::Written::lost) return written == io::Written::done;
   const std::string address = store_->address_of(name);
   throw Error(ErrorCode::network, At{address},
               "'{}': another write of this object ran at the same time; run the same command again", address);

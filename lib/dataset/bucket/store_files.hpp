@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dataset/bucket/object_upload.hpp"
-#include "io/object_writer.hpp"
+#include "dataset/bucket/prefix_claim.hpp"
 #include "io/output_files.hpp"
 
 namespace shardkit::dataset {
@@ -28,14 +28,15 @@ struct StoreMemory {
 /// A large file, such as a shard, is sent in parts while it is written, by the threads that write it; if it is not
 /// published, its upload stays open, and a later process sends only the parts that are missing. Another file is kept in
 /// the system's temporary folder until it is published as one object. Whether an object has its bytes is proved by its
-/// size and checksum. rename() of a large file, and rename_new(), replace no other bytes: Error{conflict}, or false.
+/// size and checksum. rename() of a large file, a manifest or a sample index, and rename_new(), replace no other bytes:
+/// Error{conflict}, or false; those of a claim that may replace them are replaced.
 ///
-/// Objects are listed once, by the first call that needs it, and when rename_new() is late. Throws the errors of the
-/// store, and Error{usage} for keys that are too long.
+/// Objects are listed by the first call that needs it, and after refresh(). Throws the errors of the store, and
+/// Error{usage} for keys that are too long.
 class StoreFiles final : public io::OutputFiles {
  public:
-  /// A `stop` ends waits for the store.
-  StoreFiles(std::shared_ptr<io::ObjectStore> store, std::stop_token stop, StoreMemory memory = {});
+  /// `context` outlives it.
+  StoreFiles(std::shared_ptr<io::ObjectStore> store, Context& context, StoreMemory memory = {});
   ~StoreFiles() override;
 
   /// The address of the prefix.
@@ -53,6 +54,9 @@ class StoreFiles final : public io::OutputFiles {
   bool exists(const std::string& path) override;
   std::unique_ptr<ByteSource> open(const std::string& path) override;
   std::vector<std::string> names_in(const std::string& folder) override;
+  void claim(const std::string& folder, const std::string& writes, bool may_replace) override;
+  void require_claims() override;
+  void refresh() override;
   void wait_for_memory(const std::stop_token& stop) override;
 
  private:
@@ -60,25 +64,26 @@ class StoreFiles final : public io::OutputFiles {
   class FullPart;
 
   std::string name_of(std::string_view path) const;
-  const io::StoreChecks& checks();
-  void remove_old_records();
+  Uploads& uploads();
   std::map<std::string, io::ObjectInfo>& objects();  ///< with the lock held
   std::optional<io::ObjectInfo> find(const std::string& name);
-  std::optional<PartsRecord> earlier_record(const std::string& name);
   StoreFile* unpublished(const std::string& path);
   bool forget(const std::string& path);
   bool publish(StoreFile& file, const std::string& name, bool may_replace);
   bool put(StoreFile& file, const std::string& name, bool may_replace);
-  bool finish(StoreFile& file, const std::string& name);
+  bool finish(ObjectUpload& upload, const std::string& name);
   std::unique_ptr<std::byte[]> take_memory(std::uint64_t bytes);
   void give_memory(std::uint64_t bytes, std::unique_ptr<std::byte[]> memory);
 
   const std::shared_ptr<io::ObjectStore> store_;
+  Context& context_;
   const std::stop_token stop_;
   const StoreMemory memory_;
-  std::mutex checks_mutex_;
-  std::optional<io::StoreChecks> checks_;
-  std::mutex mutex_;                                              ///< guards the next three
+  std::mutex uploads_mutex_;                                    ///< guards the next two
+  std::unique_ptr<Uploads> uploads_;                            ///< after the first file or folder
+  std::map<std::string, std::unique_ptr<PrefixClaim>> claims_;  ///< by folder
+  std::mutex mutex_;                                            ///< guards the next four
+  bool may_replace_indexes_ = false;
   std::uint64_t created_ = 0;                                     ///< files so far: their paths differ by it
   std::map<std::string, StoreFile*> unpublished_;                 ///< by path; their writers own them
   std::optional<std::map<std::string, io::ObjectInfo>> objects_;  ///< by name; after the listing

@@ -12,6 +12,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "catalog/object_location.hpp"
+#include "catalog/set_folders.hpp"
 #include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
@@ -50,7 +51,11 @@ class Conversion {
     job_.resume(result_);
     if (options_.dry_run) return std::move(result_);
     for (std::size_t i = 0; i < amendments_.size(); ++i) write_set(job_.sets()[i], amendments_[i]);
-    if (!open_.empty() || over_budget_) report_failure();
+    if (!open_.empty() || over_budget_) {
+      report_failure();
+    } else {
+      refuse_empty_sets();
+    }
     result_.kept_bad = images_counted_.kept_bad;
     result_.resized = images_counted_.resized;
     result_.resized_at_lower_quality = images_counted_.other_quality;
@@ -113,8 +118,7 @@ class Conversion {
     // A list names its images itself; rows of metadata are of one set.
     if (!options_.sharding.images.list.empty()) return {};
     catalog::SetFolders folders = catalog::find_set_folders(images_, context_, !sharding_.unlabeled);
-    if (folders.names.empty() && sharding_.class_map.empty())
-      catalog::refuse_unclear_sets(images_, context_, !sharding_.unlabeled);
+    if (sharding_.class_map.empty()) catalog::refuse_unclear_folders(images_, folders, context_, !sharding_.unlabeled);
     return folders;
   }
 
@@ -174,7 +178,13 @@ class Conversion {
     set.open_plan();
     const formats::PlanHead& head = set.plan().head();
     // A target that was started with an earlier default keeps it.
-    if (!sharding_.validate && !plan_) sharding_.validate = planned_choice(head, "validate", kDefaultValidate);
+    if (!sharding_.validate && !plan_) {
+      sharding_.validate = planned_choice(head, "validate", kDefaultValidate);
+      if (sharding_.validate != kDefaultValidate) {
+        context_.warn("validate_of_plan", "images are checked with --validate {}, as the plan of '{}' says",
+                      enum_name(*sharding_.validate), set.folder());
+      }
+    }
     for (const formats::IndexSkip& skip : head.skipped) left_out_.insert(skip.path);
     amendments_.back() = find_amendments(set, images_of(set), options_.identity);
     return set;
@@ -201,6 +211,7 @@ class Conversion {
   }
 
   ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
+    const Context::Scope scope(context_, set.name);
     job_.require_part();
     context_.progress().next_stage();
     const std::string folder = set.name.empty() ? std::string() : set.name + '/';
@@ -222,6 +233,7 @@ class Conversion {
   }
 
   void adopt(OutputSet& set, const ScannedSource& source, PlanScope scope) {
+    const Context::Scope warnings(context_, set.name);
     context_.progress().next_stage();
     EarlierSamples::Added added;
     if (options_.append) scope.start = set.start();
@@ -252,6 +264,7 @@ class Conversion {
   }
 
   void write_set(OutputSet& set, const Amendments& amendments) {
+    const Context::Scope scope(context_, set.name);
     if (const auto unchanged = unchanged_.find(set.name); unchanged != unchanged_.end()) {
       context_.progress().next_stage();  // which has nothing to write
       const std::string path = set.path_of(formats::kManifestName);
@@ -307,6 +320,21 @@ class Conversion {
                             open_.size() == 1 ? images_.path_of(open_.front().path) : images_.path);
   }
 
+  /// A set of which every sample was left out has nothing to read.
+  void refuse_empty_sets() {
+    for (const WrittenSet& written : result_.sets) {
+      if (written.samples > 0 || result_.samples_before > 0 || options_.in_parts()) continue;
+      const std::string first =
+          result_.skipped_files.empty() ? "" : ", the first because " + result_.skipped_files.front().reason;
+      result_.failure.emplace(ErrorCode::corrupt,
+                              fmt::format("no sample is left for '{}': all {} are bad{}; correct them and run the same "
+                                          "command again",
+                                          written.manifest, format_count(result_.skipped, "file"), first),
+                              images_.path);
+      return;
+    }
+  }
+
   std::string failure_title() {
     const std::string& source = images_.path;
     if (source_missing_) return fmt::format("many files of '{}' no longer exist: is all of it mounted? ", source);
@@ -346,7 +374,11 @@ class Conversion {
     options.sharding.on_bad.reset();
     if (needed_ > 0) options.sharding.max_bad.clear();
     const std::string command = remedy::with_leave_out(command_text("shardctl convert", options), needed_);
-    return fmt::format("{}, or leave {} out: {}", again, result_.bad == 1 ? "it" : "them", remedy::in_text(command));
+    return fmt::format("{}, or leave {} out: {}{}", again, result_.bad == 1 ? "it" : "them", remedy::in_text(command),
+                       options_.sharding.fields.empty()
+                           ? ""
+                           : "; if samples may lack a field, declare it as 'NAME?=...' or add --on-bad keep, and "
+                             "convert into an empty folder");
   }
 
   void warn_of_images() {
@@ -400,6 +432,17 @@ class Conversion {
   std::uint64_t allowed_ = 0;  ///< the actual kind
 };
 
+/// Starts again once the target lost a plan that had no shards.
+ConvertResult convert_files(io::OutputFiles& files, const ConvertOptions& options, const std::string& target,
+                            Context& context) {
+  try {
+    return Conversion(options, files, target, context).run();
+  } catch (const PlanDiscarded&) {
+    context.progress().stage = 0;
+    return Conversion(options, files, target, context).run();
+  }
+}
+
 /// A set as source and images as target are the other order, too.
 void refuse_swapped(const ConvertOptions& options) {
   using catalog::Content;
@@ -422,7 +465,7 @@ ConvertResult try_convert(const ConvertOptions& options, Context& context) {
   check(options);
   refuse_swapped(options);
   const OutputLocation location = open_output_location(options.target, options.sharding.access, context);
-  return Conversion(options, *location.files, location.folder, context).run();
+  return convert_files(*location.files, options, location.folder, context);
 }
 
 ConvertResult convert(const ConvertOptions& options, Context& context) {
@@ -434,7 +477,7 @@ ConvertResult convert(const ConvertOptions& options, Context& context) {
 ConvertResult convert_on(io::OutputFiles& files, const ConvertOptions& options, Context& context) {
   check(options);
   refuse_swapped(options);
-  ConvertResult result = Conversion(options, files, options.target, context).run();
+  ConvertResult result = convert_files(files, options, options.target, context);
   result.throw_if_failed();
   return result;
 }

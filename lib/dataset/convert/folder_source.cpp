@@ -177,6 +177,10 @@ class FolderSource final : public SampleSource {
       return bad_file(path, file, {.gone = source_status(images_, path).gone}, images_.without_folder(error.what()),
                       error.path() == images_.path_of(path) ? error.fault() : Fault());
     }
+    if (source_.on_bad != OnBad::keep && formats::is_git_lfs_pointer(content)) {
+      const Fault fault{"is a Git LFS pointer, not the file: fetch it with `git lfs pull`"};
+      return bad_file(path, file, {.state = file}, fmt::format("'{}' {}", path, fault.text), fault);
+    }
     std::string why;
     if (is_image_member(member.extension)) why = image_problem(content, file.extension, path);
     if (why.empty() && &file == &sample.image && rules_.resize) why = resize_image(file, content);
@@ -192,17 +196,19 @@ class FolderSource final : public SampleSource {
   BadFile bad_file(const std::string& path, const formats::PlannedFile& file, FileStatus seen, std::string reason,
                    Fault fault) const {
     const KnownBadFile* listed = known(path);
-    const BadState state = listed && listed->is_deleted()  ? BadState::deleted
-                           : source_.on_bad == OnBad::skip ? BadState::left_out
-                                                           : BadState::open;
+    const BadState state = listed && listed->is_deleted() ? BadState::deleted
+                           : source_.on_bad == OnBad::skip || (listed && listed->is_left_out(source_.identity))
+                               ? BadState::left_out
+                               : BadState::open;
     return {state, path, listed ? listed->listed.planned : file, std::move(seen), std::move(reason), std::move(fault)};
   }
 
-  /// A sample is left out as a whole: a file deleted on purpose decides for its other files.
+  /// A sample is left out as a whole: a file deleted on purpose decides for its other files, then one that is open.
   [[noreturn]] static void refuse_sample(const std::string& path, std::vector<BadFile> bad) {
-    const bool deleted = std::ranges::count(bad, BadState::deleted, &BadFile::state) > 0;
-    for (BadFile& file : bad) {
-      if (deleted) file.state = BadState::deleted;
+    for (const BadState decides : {BadState::deleted, BadState::open}) {
+      if (std::ranges::count(bad, decides, &BadFile::state) == 0) continue;
+      for (BadFile& file : bad) file.state = decides;
+      break;
     }
     const Error why(bad.front().code(), bad.front().reason, bad.front().path);
     throw BadSample(path, why, std::move(bad));

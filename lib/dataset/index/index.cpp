@@ -90,6 +90,7 @@ void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) 
 /// Announces a run, because a manifest written here would hide what a convert adds meanwhile.
 std::unique_ptr<io::RunFile> announce(io::OutputFiles& files, const std::string& folder) {
   auto run = begin_run(files, folder);
+  files.claim(folder, "index", true);
   if (!run) return run;
   run->follow("index");
   for (const io::Run& other : run->others()) {

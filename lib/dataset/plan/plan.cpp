@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "catalog/image_folder.hpp"
+#include "catalog/set_folders.hpp"
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
@@ -18,10 +19,9 @@ namespace {
 /// One plan is of one set.
 void refuse_set_folders(const catalog::SourceFolder& images, const PlanOptions& options, Context& context) {
   const catalog::SetFolders sets = catalog::find_set_folders(images, context, !options.sharding.unlabeled);
-  if (sets.names.empty()) {
-    if (options.sharding.class_map.empty()) catalog::refuse_unclear_sets(images, context, !options.sharding.unlabeled);
-    return;
-  }
+  if (options.sharding.class_map.empty())
+    catalog::refuse_unclear_folders(images, sets, context, !options.sharding.unlabeled);
+  if (sets.names.empty()) return;
   throw Error(ErrorCode::usage, At{images.path},
               "'{}' contains the sets {}, but a plan is for one set; {} writes all of them, with one label per class. "
               "To plan each separately, list the classes of all sets in a file and use it for each: {}",

@@ -196,15 +196,19 @@ class Resharding {
       orders_.front() = std::move(order);
       return;
     }
+    const auto names = names_by_label(inputs_.classes);
+    const auto in_class = [&](const formats::MovedSample& line, std::optional<std::uint64_t> label) {
+      const auto found = label ? names.find(*label) : names.end();
+      return found != names.end() && !inputs_.tars[line.input].by_list && formats::class_of_path(line, found->second);
+    };
     const auto facts = [&](std::uint32_t number) {
       SplitFacts sample{table.record(number).key_hash, table.label(number)};
       if (!rule_.group) return sample;
       const formats::MovedSample line = table.read(number);
-      sample.group_hash = xxh3_64(as_bytes(rule_.group(line.key, line.path)));
+      sample.group_hash = xxh3_64(as_bytes(rule_.group(line.key, line.path, in_class(line, sample.label))));
       return sample;
     };
     DividedSamples divided = split_samples(order, rule_, facts, context_);
-    const auto names = names_by_label(inputs_.classes);
     warn_of_small_classes(
         divided, rule_,
         [&](std::uint64_t label) {
@@ -223,10 +227,15 @@ class Resharding {
       shuffle(std::span(order), prng);
     }
     const auto before = std::pair(result_.renamed, oversized_);
-    set.adopt_plan([&](ByteSink& sink) {
+    const auto write = [&](ByteSink& sink) {
       std::tie(result_.renamed, oversized_) = before;  // it may be written twice
       write_plan(set.name, table, order, sink);
-    });
+    };
+    try {
+      set.adopt_plan(write);
+    } catch (const PlanDiscarded&) {
+      set.adopt_plan(write);
+    }
   }
 
   /// `order` cut into shards. Throws Error{usage} as cut_shards() does, Error{unsupported} for a sample that does not

@@ -25,10 +25,8 @@ constexpr std::string_view kEnd = "end";
 constexpr std::string_view kGone = "-";
 constexpr std::string_view kUnreadable = "?";
 
-constexpr std::string_view kEnding = ".bad";
-
 std::string list_path(const std::string& folder, const std::string& shard) {
-  return io::join_path(folder, fmt::format("{}/{}{}", formats::kStateFolder, shard, kEnding));
+  return io::join_path(folder, fmt::format("{}/{}{}", formats::kStateFolder, shard, kBadListEnding));
 }
 
 /// The shard whose list has this name, "shard-000007.tar.bad".
@@ -36,7 +34,7 @@ std::optional<std::size_t> listed_shard(const std::string& name, const formats::
   const std::optional<std::uint64_t> number = formats::shard_number(plan.head().name, name);
   if (!number || *number < plan.first_shard() || *number - plan.first_shard() >= plan.shards().size()) return {};
   const std::size_t shard = *number - plan.first_shard();
-  return name == plan.shard_name(shard).append(kEnding) ? std::optional(shard) : std::nullopt;
+  return name == plan.shard_name(shard).append(kBadListEnding) ? std::optional(shard) : std::nullopt;
 }
 
 bool parse_status(std::string_view text, FileStatus& sight) {
@@ -145,6 +143,10 @@ std::string first_of(const std::vector<std::string>& paths, std::uint64_t all) {
 
 bool is_same_file(const catalog::FileState& one, const catalog::FileState& other, FileIdentity identity) {
   return identity == FileIdentity::size ? one.size == other.size : one == other;
+}
+
+bool KnownBadFile::is_left_out(FileIdentity identity) const {
+  return listed.state == BadState::left_out && is_same_status(now, listed.seen, identity);
 }
 
 FileStatus source_status(const catalog::SourceFolder& images, const std::string& path) {

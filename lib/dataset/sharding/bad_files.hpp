@@ -72,6 +72,8 @@ class BadSample : public Error {
   std::vector<BadFile> files;  ///< those that are bad, which all have one state; none: the sample is left out
 };
 
+inline constexpr std::string_view kBadListEnding = ".bad";  ///< behind the shard's name
+
 /// Publishes the list of bad files of a shard; removes the list if there are none.
 void keep_bad_files(io::OutputFiles& files, const std::string& folder, const std::string& shard,
                     const std::vector<BadFile>& bad);
@@ -99,6 +101,8 @@ struct KnownBadFile {
 
   /// It existed when it was listed, and no longer does.
   bool is_deleted() const { return now.gone && (listed.state == BadState::deleted || !listed.seen.gone); }
+  /// An earlier run left it out, and it is still the same.
+  bool is_left_out(FileIdentity identity) const;
 };
 
 /// How a run amends the plan of its target. Nothing in a target without a plan.

@@ -259,9 +259,25 @@ void ConvertJob::write_indexes(const OutputSet& set, const formats::Manifest& ma
   write_reader_indexes({files_, set.folder(), manifest.shards, kinds, cores_}, context_);
 }
 
+/// A manifest makes a set of what is there: in a bucket, others may have changed that.
+void ConvertJob::require_files(const OutputSet& set, const formats::Manifest& manifest) {
+  if (files_.is_local()) return;
+  files_.refresh();
+  for (const formats::ManifestShard& shard : manifest.shards) {
+    const std::string path = set.path_of(shard.name);
+    if (files_.size_of(path) == shard.bytes && files_.exists(set.path_of(formats::shard_index_path(shard.name))))
+      continue;
+    throw Error(ErrorCode::conflict, At{path},
+                "'{}' or its index was changed or removed while the set was written, so its manifest is not written; "
+                "run the same command again",
+                path);
+  }
+}
+
 std::string ConvertJob::publish(const OutputSet& set, const formats::Manifest& manifest) {
   set.require_run();
   set.refuse_superseded();
+  require_files(set, manifest);
   if (!part_) return publish_manifest(files_, set.folder(), manifest);
   const std::string path = set.state_path(part_file_name(*part_));
   formats::Manifest of_part = manifest;

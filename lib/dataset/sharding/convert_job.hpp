@@ -128,6 +128,7 @@ class ConvertJob {
   /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
   /// path. The folder is durable then.
   std::string publish(const OutputSet& set, const formats::Manifest& manifest);
+  void require_files(const OutputSet& set, const formats::Manifest& manifest);
 
  private:
   Part part_of_task(const ArrayTask& task);

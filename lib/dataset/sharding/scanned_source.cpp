@@ -11,12 +11,15 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "catalog/folder_roles.hpp"
 #include "catalog/image_folder.hpp"
 #include "catalog/image_table.hpp"
+#include "catalog/similar_name.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/portable_name.hpp"
@@ -110,8 +113,11 @@ void warn_of_images_without_rows(const ScannedSource& source, const ShardingOpti
   const auto owner = std::ranges::find_if(source.scan.classes, [](const auto& item) { return !item.files.empty(); });
   throw Error(ErrorCode::not_found, At{options.metadata},
               "no row of '{}' names an image: line {} is '{}', but images are named as '{}', relative to "
-              "'{}'; correct the paths in the table, or choose another --path-column",
-              options.metadata, row.line, path, owner->path_of(owner->files.front()), source.images.path);
+              "'{}'{}; correct the paths in the table, or choose another --path-column",
+              options.metadata, row.line, path, owner->path_of(owner->files.front()), source.images.path,
+              catalog::similar_file(source.images, path).empty()
+                  ? ""
+                  : " (that file's name has another Unicode form, NFC or NFD, or '/' for '\\')");
 }
 
 void compare_with_notes(ScannedSource& source, const ShardingOptions& options, Context& context) {
@@ -119,6 +125,12 @@ void compare_with_notes(ScannedSource& source, const ShardingOptions& options, C
   if (options.metadata.empty()) return;
   const catalog::ImageNotes::Unused unused = source.notes->unused(source.scan);
   if (unused.all && source.scan.images() > 0) refuse_other_paths(source, options);
+  if (unused.rows > 0 && unused.is_fault && options.on_bad.value_or(kDefaultOnBad) == OnBad::fail) {
+    throw Error(ErrorCode::not_found, At{options.metadata},
+                "{} of '{}' {} not in '{}', the first in line {}: if the source is complete, add --on-bad skip",
+                format_count(unused.rows, "image"), options.metadata, unused.rows == 1 ? "is" : "are",
+                source.images.path, unused.line);
+  }
   if (unused.rows > 0) {
     context.warn("metadata_rows_unused", "{} of '{}' without an image in the source, the first in line {}",
                  format_count(unused.rows, "row"), options.metadata, unused.line);
@@ -207,6 +219,18 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, const 
                      });
 }
 
+/// Each of them is a class of its own.
+void warn_of_alike_classes(const ScannedSource& source, Context& context) {
+  std::map<std::string, const std::string*> names;
+  for (const catalog::ScannedClass& item : source.scan.classes) {
+    const auto [other, is_new] = names.emplace(catalog::alike_key(item.name), &item.name);
+    const bool same_letters = !is_new && lower_case(*other->second) == lower_case(item.name);
+    if (is_new || (!same_letters && !catalog::looks_alike(*other->second, item.name))) continue;
+    context.warn("classes_alike", "the classes '{}' and '{}' differ only in {}, and get different labels",
+                 *other->second, item.name, same_letters ? "upper and lower case" : "the Unicode form of their names");
+  }
+}
+
 void warn_of_columns(const catalog::ImageList& list, const ShardingOptions& options, Context& context) {
   if (list.other_columns.empty()) return;
   context.warn(
@@ -230,14 +254,20 @@ void warn_of_contradictions(const ScannedSource& source, Context& context) {
 }
 
 /// As a --field: a suffix that no file has would turn the files that are meant into samples of their own.
-void refuse_unused_sidecars(const ScannedSource& source, const ShardingOptions& options) {
+void check_sidecars(const ScannedSource& source, const ShardingOptions& options, Context& context) {
   const catalog::ImageFolderScan& scan = source.scan;
-  std::set<std::string> found;
+  std::map<std::string, std::uint64_t> found;
   for (const catalog::ScannedClass& owner : scan.classes) {
-    for (const catalog::ScannedMember& member : owner.members) found.insert(scan.fields[member.field].name);
+    for (const catalog::ScannedMember& member : owner.members) {
+      if (scan.fields[member.field].beside) ++found[scan.fields[member.field].name];
+    }
   }
   for (const std::string& suffix : options.sidecars) {
-    if (found.contains(formats::portable_extension(suffix)) || scan.images() == 0) continue;
+    const std::uint64_t having = found[formats::portable_extension(suffix)];
+    if (having > 0 && having < scan.images())
+      context.warn("sidecar_missing", "{} without a file for --sidecar {}",
+                   format_count(scan.images() - having, "sample"), suffix);
+    if (having > 0 || scan.images() == 0) continue;
     const auto owner = std::ranges::find_if(scan.classes, [](const auto& item) { return !item.files.empty(); });
     const std::string path = owner->path_of(owner->files.front());
     const std::string_view stem = formats::split_extension(std::string_view(path).substr(path.rfind('/') + 1)).stem;
@@ -246,6 +276,48 @@ void refuse_unused_sidecars(const ScannedSource& source, const ShardingOptions& 
                 "suffix, or leave it out",
                 suffix, source.images.path, path, path.substr(0, path.rfind('/') + 1 + stem.size()), suffix);
   }
+}
+
+/// The extensions of the files that start samples.
+std::vector<std::string> extensions_of(const catalog::ImageFolderScan& scan) {
+  std::set<std::string> extensions;
+  for (const catalog::ScannedClass& owner : scan.classes) {
+    for (const catalog::ScannedFile& file : owner.files)
+      extensions.insert(lower_case(formats::split_extension(owner.name_of(file)).extension));
+  }
+  return {extensions.begin(), extensions.end()};
+}
+
+/// Masks and the like that would be samples of their own. With --primary the user has named what starts a sample.
+void refuse_undeclared_fields(const ScannedSource& source, ShardingOptions options, const std::string& set) {
+  if (!options.primary.empty()) return;
+  const std::optional<catalog::UndeclaredFields> found = catalog::find_undeclared_fields(source.scan);
+  if (!found) return;
+  const std::string& path = source.images.path;
+  const std::string folder = set.empty() ? path : path.substr(0, path.rfind(set) - 1);
+  const std::string first = io::join_path(set, found->first);
+  std::string commands;
+  if (found->sidecars.empty() && found->fields.empty()) {
+    const std::string parent = found->folders.front().substr(0, found->folders.front().rfind('/') + 1);
+    for (const std::string& command : catalog::commands_for_parts(source.images, parent.substr(0, parent.size() - 1)))
+      commands += (commands.empty() ? "" : " and ") + remedy::in_text(command);
+    if (commands.empty()) commands = "declare what belongs to an image with --field NAME=TEMPLATE";
+  } else {
+    options.sidecars.insert(options.sidecars.end(), found->sidecars.begin(), found->sidecars.end());
+    options.fields.insert(options.fields.end(), found->fields.begin(), found->fields.end());
+    commands = remedy::in_text(remedy::convert(folder, command_text("", options)));
+    options.sidecars.resize(options.sidecars.size() - found->sidecars.size());
+    options.fields.resize(options.fields.size() - found->fields.size());
+  }
+  const std::string what =
+      found->beside.empty()
+          ? fmt::format("'{}' and '{}' contain the parts of samples, such as '{}'", found->folders[0],
+                        found->folders[1], first)
+          : fmt::format("'{}' seems to belong to the image '{}'", first, io::join_path(set, found->beside));
+  options.primary = extensions_of(source.scan);
+  throw Error(ErrorCode::usage, At{source.images.path_of(found->first)},
+              "{}, but nothing declares it as a field: {}. If each file is a sample of its own: {}", what, commands,
+              remedy::in_text(remedy::convert(folder, command_text("", options))));
 }
 
 void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& context) {
@@ -292,12 +364,14 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
     if (list.several_labels || list.several_rows) several = rows;
     if (!list.several_rows && options.metadata != options.images.list) warn_of_columns(list, options, context);
   }
-  refuse_unused_sidecars(source, options);
+  check_sidecars(source, options, context);
+  if (options.images.list.empty()) refuse_undeclared_fields(source, options, set.name);
   settle_fields(source, options, set.name, context);
   source.notes = read_notes(images, options, several, context);
-  if (source.notes) source.notes->complete(source.scan);
+  if (source.notes) source.notes->complete(source.scan, context);
   if (several && !several->label_column.empty()) warn_of_contradictions(source, context);
   if (source.notes) compare_with_notes(source, options, context);
+  warn_of_alike_classes(source, context);
   catalog::choose_keys(source.scan);
   source.labels = labels_of(source.scan, class_map, set.classes, options.class_map);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -371,7 +445,7 @@ SampleGroup group_by_column(const ScannedSource& source, const ShardingOptions& 
   const auto rows = std::make_shared<catalog::RowIndex>(source.images.inputs->add_named(table),
                                                         options.images.path_column, source.images, context);
   rows->table().require_column(column, "--group-by");
-  return [rows, column](std::string_view, std::string_view path) {
+  return [rows, column](std::string_view, std::string_view path, bool) {
     std::optional<std::string> group;
     for (const catalog::RowIndex::RowPosition& position : rows->find(path)) {
       const nlohmann::ordered_json row = rows->fields(path, position);
@@ -398,9 +472,10 @@ void find_groups(ScannedSource& source, const ShardingOptions& options, const Sp
   for (const catalog::ScannedClass& owner : source.scan.classes) {
     std::vector<std::uint64_t>& groups = source.groups.emplace_back();
     groups.reserve(owner.files.size());
+    const bool in_class = !source.scan.listed && !owner.name.empty();
     for (const catalog::ScannedFile& file : owner.files) {
       const std::string key = catalog::image_key(source.scan, owner, file);
-      groups.push_back(xxh3_64(as_bytes(group(key, owner.path_of(file)))));
+      groups.push_back(xxh3_64(as_bytes(group(key, owner.path_of(file), in_class))));
     }
     context.throw_if_stopped();
   }

@@ -9,6 +9,7 @@
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/sharding/bad_files.hpp"
@@ -98,7 +99,7 @@ void ShardTarget::refuse_foreign() const {
     throw Error(ErrorCode::conflict, At{folder_}, "'{}' is not a folder; choose an empty folder", folder_);
   }
   for (const std::string& name : files_.names_in(folder_)) {
-    if (name.starts_with('.') || name == "lost+found") continue;
+    if (name.starts_with('.') || is_made_by_system(name)) continue;
     if (const std::string plan = io::join_path(path_of(name), formats::plan_path(0)); files_.exists(plan)) {
       const auto file = files_.open(plan);
       const auto options = formats::PlanReader(*file, plan).head().options;
@@ -121,9 +122,14 @@ void ShardTarget::adopt_dry(const std::function<void(ByteSink&)>& write, FileIde
   dry_plan_->flush();
   plan_file_ = local->open(dry_plan_->temp_path());
   if (has_plan()) {
-    const auto planned = std::move(plan_file_);
+    auto planned = std::move(plan_file_);
     open_plan();
-    return compare_plan(*planned, dry_plan_->temp_path(), identity);
+    try {
+      return compare_plan(*planned, dry_plan_->temp_path(), identity);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::conflict || !has_only_plan()) throw;
+      plan_file_ = std::move(planned);
+    }
   }
   plan_ = std::make_unique<formats::PlanReader>(*plan_file_, dry_plan_->temp_path());
 }
@@ -135,15 +141,24 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
   file.flush();
   const Hash128 hash = plan_hash(files_, file.temp_path());
   if (may_discard_) discard_unless(hash);
-  announce(to_hex(hash));
   bool is_first = false;
+  if (run_ || !has_plan()) announce(to_hex(hash));  // in a bucket, a command that is refused hinders no other
   if (!has_plan()) {
+    if (!run_) refuse_foreign();  // again: another command may have written there before this one claimed the folder
     refuse_runs_besides(to_hex(hash));
     keep_earlier_manifest();
     is_first = file.commit_new();
   }
   open_plan();
-  if (!is_first) compare_plan(*files_.open(file.temp_path()), file.temp_path(), identity);
+  if (!is_first) {
+    try {
+      compare_plan(*files_.open(file.temp_path()), file.temp_path(), identity);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::conflict || !has_only_plan()) throw;
+      discard_only_plan();
+      throw PlanDiscarded();
+    }
+  }
   follow_plan();
   keep_earlier_manifest();
 }
@@ -168,6 +183,7 @@ void ShardTarget::follow_plan() {
 
 void ShardTarget::announce(const std::string& plan) {
   if (run_) run_->follow(plan);
+  if (!plan.empty()) files_.claim(folder_, "plan " + plan, false);
 }
 
 void ShardTarget::announce_part(const Part& part) {
@@ -370,11 +386,39 @@ void ShardTarget::remove_unpublished(std::uint64_t end) const {
     keep_bad_files(files_, folder_, shard, {});
     files_.remove(path_of(shard));
   }
+  files_.remove(earlier_manifest_path());
+  remove_state_of_plan();
+}
+
+/// Whether the first plan of a local folder is all that earlier runs left: no manifest, no shard or index, no part.
+bool ShardTarget::has_only_plan() const {
+  if (number_ > 0 || !files_.is_local() || files_.exists(path_of(formats::kManifestName))) return false;
+  for (const std::string& folder : {folder_, state_path("")}) {
+    for (const std::string& name : files_.names_in(folder)) {
+      const bool is_list_of_bad_files = name.ends_with(kBadListEnding);
+      if (parse_part_file_name(name) || (!is_list_of_bad_files && formats::shard_number(plan_->head().name, name)))
+        return false;
+    }
+  }
+  return live_runs().empty();
+}
+
+void ShardTarget::discard_only_plan() {
+  announce(kDiscarding);
+  refuse_runs_besides({});
+  for (const std::string& name : files_.names_in(state_path(""))) {
+    if (name.ends_with(kBadListEnding)) files_.remove(state_path(name));
+  }
+  remove_state_of_plan();
+  announce({});
+}
+
+/// The plan goes last.
+void ShardTarget::remove_state_of_plan() const {
   for (const std::string& name : files_.names_in(state_path(""))) {
     if (parse_part_file_name(name)) files_.remove(state_path(name));
   }
   files_.remove(division_path());
-  files_.remove(earlier_manifest_path());
   files_.sync_directory(folder_);
   files_.sync_directory(state_path(""));
   files_.remove(plan_path());

@@ -20,11 +20,14 @@
 
 namespace shardkit::dataset {
 
+/// Thrown when a target had only a plan that this run cannot follow; by now it has none.
+struct PlanDiscarded {};
+
 /// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
 /// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_path()).
 /// The last plan is current: all calls are about its shards. Runs that write to the folder announce themselves
-/// (io::RunFile): those of one plan work together, another plan has to wait until they have ended. In a bucket nothing
-/// shows runs; each object is written whole, and never replaced by other bytes.
+/// (io::RunFile, OutputFiles::claim()): those of one plan work together, another plan has to wait until they have
+/// ended. In a bucket each object is written whole, and never replaced by other bytes.
 class ShardTarget {
  public:
   /// `dry_run`: nothing is written to the folder; during the lifetime of this object the plan is in the system's
@@ -40,8 +43,9 @@ class ShardTarget {
 
   /// Adopts the plan that `write` makes. The first convert into this folder publishes it; a later one must have the
   /// same samples in the same order, with files that are equal by `identity`, else Error{conflict} names the
-  /// difference. Throws Error{in_use} if a live run follows another plan, Error{io} if only class folders of the plan
-  /// are missing, because the source may be mounted again.
+  /// difference. A plan in a local folder without a shard of it is removed instead, and PlanDiscarded is thrown: then
+  /// the caller starts again, because it took facts from that plan. Throws Error{in_use} if a live run follows another
+  /// plan, Error{io} if only class folders of the plan are missing, because the source may be mounted again.
   void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
   /// Adopts the current plan if it is a copy of `given`, without reading all of either; false if it is not, or there is
   /// none. After prepare(). Throws the errors of follow_plan().
@@ -52,6 +56,7 @@ class ShardTarget {
   /// Throws Error{in_use} if others no longer know of this run. Thread-safe.
   void require_run() const {
     if (run_) run_->require();
+    files_.require_claims();
   }
 
   /// Runs that write to the folder, but for this one; none for a bucket, where nothing shows them.
@@ -130,6 +135,9 @@ class ShardTarget {
   std::string earlier_manifest_path() const;
   void keep_earlier_manifest() const;
   void adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity);
+  bool has_only_plan() const;
+  void discard_only_plan();
+  void remove_state_of_plan() const;
   /// `other` is the plan at `path`, which messages name.
   void compare_plan(ByteSource& other, const std::string& path, FileIdentity identity) const;
   void announce(const std::string& plan);

@@ -95,8 +95,8 @@ void describe_members(FieldList& v, ShardingOptions& options) {
            Role::input_file},
           options.class_map);
   v.field({"metadata",
-           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file; an image without a row is "
-           "a bad file (--on-bad)",
+           "give each sample a .json with its image's row in this .csv, .tsv or .jsonl file, or with its annotations "
+           "in COCO's .json; an image without a row is a bad file (--on-bad)",
            Role::input_file},
           options.metadata);
   v.field({"sidecar",
@@ -141,7 +141,12 @@ void check_members(const ShardingOptions& options, const catalog::ScanOptions& s
     if (suffix.find_last_of('.') == std::string::npos || suffix.ends_with('.')) {
       refuse_it("a suffix ends with an extension, such as _mask.png");
     }
-    if (!extensions.insert(extension).second) refuse_it(fmt::format("there is already a side-car '{}'", extension));
+    // Of the files that are always added, those with another case may be declared too.
+    const bool other_case =
+        (extension == "txt" || extension == "json") && suffix != '.' + extension &&
+        std::ranges::find(scanning.fields, extension, &catalog::FieldTemplate::name) == scanning.fields.end();
+    if (!extensions.insert(extension).second && !other_case)
+      refuse_it(fmt::format("there is already a side-car '{}'", extension));
   }
 }
 

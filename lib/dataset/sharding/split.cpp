@@ -27,14 +27,16 @@ constexpr std::size_t kMostNamedClasses = 5;
 /// --group-by: a folder, or the match of a pattern in the key.
 SampleGroup parse_group(const std::string& text) {
   if (text == "dir") {
-    return [](std::string_view key, std::string_view path) {
+    return [](std::string_view key, std::string_view path, bool in_class) {
       const std::string_view name = path.empty() ? key : path;
-      return std::string(name.substr(0, name.find_last_of('/') + 1));
+      const std::string_view folder = name.substr(0, name.find_last_of('/') + 1);
+      const std::string_view below = in_class ? folder.substr(folder.find('/') + 1) : folder;
+      return std::string(below.empty() ? folder : below);
     };
   }
   const std::string pattern = text.substr(kKeyPrefix.size());
   try {
-    return [pattern, regex = std::regex(pattern)](std::string_view cut_key, std::string_view path) {
+    return [pattern, regex = std::regex(pattern)](std::string_view cut_key, std::string_view path, bool) {
       const std::string key = formats::uncut_key(cut_key, path);
       std::smatch found;
       if (std::regex_search(key, found, regex) && found.size() > 1) return found[1].str();
@@ -107,10 +109,10 @@ void SplitOptions::describe(FieldList& v, bool of_shards) {
            "NAME=RATIO,...", kPlanned, Misnomers{"val"}},
           split);
   v.field({"group-by",
-           of_shards ? "keep samples of one group in one set: dir (folder of the file) or key:REGEX (first (group) of "
-                       "REGEX in the key)"
-                     : "keep samples of one group in one set: dir (folder of the file), key:REGEX (first (group) of "
-                       "REGEX in the key), or column:NAME (a column of --list or --metadata)",
+           of_shards ? "keep samples of one group in one set: dir (folder of the file, below its class) or key:REGEX "
+                       "(first (group) of REGEX in the key)"
+                     : "keep samples of one group in one set: dir (folder of the file, below its class), key:REGEX "
+                       "(first (group) of REGEX in the key), or column:NAME (a column of --list or --metadata)",
            of_shards ? "dir|key:REGEX" : "dir|key:REGEX|column:NAME"},
           group_by);
   v.field({"seed", of_shards ? "seed of --split and --sample" : "seed of --split", "SEED", kPlanned}, seed);

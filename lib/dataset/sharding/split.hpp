@@ -32,9 +32,9 @@ struct SplitShare {
 /// "NAME=RATIO" each. Throws Error{usage} for names that are not folder names, or ratios that do not add up to 1.
 std::vector<SplitShare> parse_split(const std::vector<std::string>& texts);
 
-/// The name of a sample's group, by its key and its path below the source (empty if no index has it). Throws
-/// Error{usage} for a sample that is in no group.
-using SampleGroup = std::function<std::string(std::string_view key, std::string_view path)>;
+/// The name of a sample's group, by its key and its path below the source (empty if no index has it); `in_class`: the
+/// first folder of both is its class. Throws Error{usage} for a sample that is in no group.
+using SampleGroup = std::function<std::string(std::string_view key, std::string_view path, bool in_class)>;
 
 struct SplitRule {
   std::vector<SplitShare> shares;

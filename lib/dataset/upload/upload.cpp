@@ -14,12 +14,13 @@
 #include <fmt/ranges.h>
 
 #include "catalog/object_set.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/bucket/object_upload.hpp"
+#include "dataset/bucket/prefix_claim.hpp"
 #include "formats/manifest.hpp"
-#include "io/object_writer.hpp"
-#include "net/url.hpp"
+#include "formats/plan_file.hpp"
 #include "sync/task_group.hpp"
 #include "system/clock.hpp"
 
@@ -28,7 +29,7 @@ namespace {
 
 using File = staging::StageFile;
 
-constexpr std::uint64_t kUploadMemory = 256ULL << 20U;
+constexpr std::uint64_t kUploadMemory = 192ULL << 20U;  // of parts: with all else at most 256 MiB
 constexpr std::uint64_t kUsualPart = 32ULL << 20U;
 constexpr std::uint64_t kMostWorkers = 32;
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
@@ -45,7 +46,7 @@ std::uint64_t part_bytes(const UploadOptions& options, std::uint64_t size) {
 struct PartedFile {
   const File& file;
   const std::uint64_t block_bytes;
-  const std::unique_ptr<io::ObjectWriter> writer;
+  const std::unique_ptr<ObjectUpload> upload;
   const unsigned uploads;                                                      ///< of this object so far
   std::atomic<std::uint64_t> left = blocks_of(file.object.size, block_bytes);  ///< blocks that are not written yet
   std::mutex mutex = {};
@@ -109,19 +110,22 @@ class UploadJob {
         set_(source, wanted, context.stop_token()) {}
 
   UploadResult run() {
-    const std::stop_token& stop = context_.stop_token();
     sort_files();
     check_files();
     look_at_target();
-    const std::string record = to_text(record_);
-    checks_ = io::find_checks(store_, formats::kUploadRecord, as_bytes(record), stop);
-    context_.progress().start("upload", result_.files, result_.bytes, "files");
-    send(files_);
-    send(indexes_);
-    for (const staging::ManifestSet& set : set_.sets()) check_complete(set);
-    send(manifests_);
-    forget(formats::kUploadRecord, stop);
+    const io::StoreChecks checks = probe_store(store_, at_target_, context_);
+    claim_folders(checks);
+    look_at_target();  // again: another command may have written there before this one claimed the folders
+    uploads_.emplace(store_, checks, at_target_, context_);
+    try {
+      write_marks();
+      send_all();
+    } catch (const Error&) {
+      if (!has_written_) clean_up([this](const std::stop_token& stop) { forget_marks(stop); });
+      throw;
+    }
     result_.bytes_sent = sent_;
+    result_.has_sent_files = has_written_;
     result_.bytes_reused = result_.bytes - std::min<std::uint64_t>(sent_, result_.bytes);
     result_.verified_by = fmt::format("{}", fmt::join(verified_by_, ", "));
     return result_;
@@ -141,7 +145,6 @@ class UploadJob {
       file.object = staging::find_at_source(source_, file);
       (file.indexed || indexes.contains(file.object.name) ? indexes_ : files_).push_back(std::move(file));
     }
-    if (!set_.sets().empty()) record_.set = to_hex(set_.hash());
   }
 
   /// Calls `each` for every file.
@@ -154,7 +157,7 @@ class UploadJob {
     for_each_file([&](const File& file) {
       const auto& [name, size, version, checksum] = file.object;
       const bool is_large = size > part_bytes(options_, size);
-      require_key_fits(store_, is_large ? parts_record_name(name) : name);
+      require_key_fits(store_, is_large ? parts_record_name(name, "") : name);
       if (blocks_of(size, part_bytes(options_, size)) > kMostParts) {
         throw Error(ErrorCode::usage, At{name},
                     "--part-size {} is too small for '{}': it would need more than 10,000 "
@@ -170,18 +173,18 @@ class UploadJob {
   /// Throws Error{conflict} for what an upload would not replace, before the first byte is sent.
   void look_at_target() {
     context_.progress().start("look at the target");
+    at_target_.clear();
     for (io::ObjectInfo& object : store_.list()) at_target_.emplace(object.name, std::move(object));
-    if (const auto found = at_target_.find(formats::kUploadRecord); found != at_target_.end() && !record_.set.empty()) {
-      const auto other = read_upload_record(record_text(store_, found->second, context_.stop_token()));
-      if (other && !other->set.empty() && other->set != record_.set) {
-        throw Error(ErrorCode::conflict, At{store_.location()},
-                    "an upload of another set into '{}' has not finished: finish it, or use another prefix",
-                    store_.location());
-      }
+    for (const std::string& folder : folders()) {
+      const auto found = at_target_.find(folder + formats::kUploadRecord);
+      if (found != at_target_.end()) refuse_other_upload(folder, found->second);
     }
     for (const staging::ManifestSet& set : set_.sets()) {
       const auto found = at_target_.find(set.name());
-      if (found == at_target_.end()) continue;
+      if (found == at_target_.end()) {
+        refuse_unfinished_convert(set.folder);
+        continue;
+      }
       if (io::fetch_text(store_, found->second, kLargestManifest, context_.stop_token()) == set.text) continue;
       const std::string address = store_.address_of(set.folder);
       throw Error(ErrorCode::conflict, At{address}, "'{}' contains another set; use another prefix", address);
@@ -192,7 +195,67 @@ class UploadJob {
     });
   }
 
-  [[noreturn]] void refuse_other(const File& file) const {
+  /// The folders of the sets, or that of all files.
+  std::vector<std::string> folders() const {
+    std::vector<std::string> folders;
+    for (const staging::ManifestSet& set : set_.sets()) folders.push_back(set.folder);
+    if (folders.empty()) folders.emplace_back();
+    return folders;
+  }
+
+  void refuse_other_upload(const std::string& folder, const io::ObjectInfo& record) const {
+    if (set_.sets().empty()) return;
+    const auto other = read_upload_record(record_text(store_, record, context_.stop_token()));
+    if (!other || other->set.empty() || other->set == to_hex(set_.hash())) return;
+    const std::string address = store_.address_of(folder);
+    throw Error(ErrorCode::conflict, At{address},
+                "an upload of another set into '{}' has not finished: finish it, give it up with `shardctl upload "
+                "--clean {}`, or use another prefix",
+                address, shell_word(store_.location()));
+  }
+
+  void refuse_unfinished_convert(const std::string& folder) const {
+    if (!at_target_.contains(folder + formats::plan_path(0))) return;
+    const std::string address = store_.address_of(folder);
+    throw Error(ErrorCode::conflict, At{address},
+                "a convert or reshard into '{}' has not finished: finish it, or use another prefix", address);
+  }
+
+  /// From here on, other commands know of this one.
+  void claim_folders(const io::StoreChecks& checks) {
+    for (const std::string& folder : folders()) {
+      claims_.push_back(std::make_unique<PrefixClaim>(store_, checks, folder, "upload " + to_hex(set_.hash()),
+                                                      context_.stop_token()));
+    }
+  }
+
+  /// From here on, readers know that the upload has not finished.
+  void write_marks() {
+    const std::string mark = to_text(UploadRecord{set_.sets().empty() ? "" : to_hex(set_.hash())});
+    for (const std::string& folder : folders()) {
+      const std::string name = folder + formats::kUploadRecord;
+      (at_target_.contains(name) ? earlier_marks_ : marks_).push_back(name);
+      store_.put(name, as_bytes(mark), io::proof_of(as_bytes(mark), uploads_->checks()), true, context_.stop_token());
+    }
+  }
+
+  void forget_marks(const std::stop_token& stop) {
+    for (const std::string& name : marks_) remove_record(store_, name, stop);
+  }
+
+  void send_all() {
+    context_.progress().start("upload", result_.files, result_.bytes, "files");
+    send(files_);
+    send(indexes_);
+    check_complete();
+    for (const auto& claim : claims_) claim->check();
+    send(manifests_);
+    for (const auto* marks : {&marks_, &earlier_marks_})
+      for (const std::string& name : *marks) forget(name);
+  }
+
+  [[noreturn]] void refuse_other(const File& file) {
+    if (uploads_) uploads_->refuse();
     const std::string address = store_.address_of(file.object.name);
     throw Error(ErrorCode::conflict, At{address}, "'{}' has other bytes than '{}'; use another prefix", address,
                 source_.address_of(file.object.name));
@@ -228,14 +291,9 @@ class UploadJob {
 
   void begin(UploadQueue& queue, const File& file, MutableBytes buffer, const std::stop_token& stop) {
     if (at_target_.contains(file.object.name) && settle(file, buffer, stop)) {
-      if (const auto earlier = earlier_record(file, stop)) {
-        store_.abandon({file.object.name, earlier->upload_id}, stop);
-        forget(parts_record_name(file.object.name), stop);
-      }
-      return;
-    }
-    if (file.object.size > part_bytes(options_, file.object.size)) {
-      queue.add(open_large(file, earlier_record(file, stop), 1, stop));
+      uploads_->give_up_earlier(file.object.name);
+    } else if (file.object.size > part_bytes(options_, file.object.size)) {
+      queue.add(open_large(file, 1));
     } else {
       send_small(file, buffer, stop);
     }
@@ -251,10 +309,14 @@ class UploadJob {
     return true;
   }
 
-  /// Whether the object has the file's bytes, by its checksum, or its ETag for parts of our size.
+  /// Whether the object has the file's bytes, by its checksum, or its ETag for parts of our size. If neither proves
+  /// anything, the object is read.
   bool is_same(const File& file, const io::ObjectInfo& found, MutableBytes buffer, const std::stop_token& stop) {
     if (found.size != file.object.size) return false;
-    const ChecksumKind kind = found.checksum ? found.checksum->kind : ChecksumKind::md5;
+    const bool is_read = !found.checksum && !uploads_->checks().versions_are_md5;
+    const ChecksumKind kind = found.checksum ? found.checksum->kind
+                              : is_read      ? ChecksumKind::xxhash128
+                                             : ChecksumKind::md5;
     const bool is_in_parts = !found.checksum && found.version.find('-') != std::string::npos;
     ChecksumStream whole(kind);
     Xxh3Stream hash;
@@ -263,13 +325,21 @@ class UploadJob {
       const Bytes block = read(file, at, buffer, stop);
       hash.update(block);
       whole.update(block);
-      if (is_in_parts) parts.push_back({parts.size() + 1, block.size(), checksum_of(kind, block).digits});
+      if (is_in_parts) parts.push_back({parts.size() + 1, block.size(), checksum_of(ChecksumKind::md5, block).digits});
     }
     check_hash(file, hash);
     note_verified(kind);
+    if (is_read) return hash_at_target(found, stop) == hash.digest();
     if (is_in_parts) return found.version == io::version_of_parts(parts);
     const std::string digits = whole.finish();
-    return found.checksum ? found.checksum->digits == digits : found.version == fmt::format("\"{}\"", digits);
+    return found.checksum ? found.checksum->digits == digits : found.version == io::md5_version(digits);
+  }
+
+  std::optional<Hash128> hash_at_target(const io::ObjectInfo& found, const std::stop_token& stop) {
+    Xxh3Stream hash;
+    const auto add = [&](Bytes piece) { hash.update(piece); };
+    const bool is_whole = found.size == 0 || store_.fetch(found, 0, found.size, add, stop) == io::Fetched::whole;
+    return is_whole ? std::optional(hash.digest()) : std::nullopt;
   }
 
   /// The block of the file at `at`, in `buffer`. Throws Error{io} if the file has changed.
@@ -282,8 +352,9 @@ class UploadJob {
     throw Error(ErrorCode::io, At{path}, "'{}' changed while it was uploaded; run the same command again", path);
   }
 
-  void check_hash(const File& file, const Xxh3Stream& hash) const {
+  void check_hash(const File& file, const Xxh3Stream& hash) {
     if (!file.hash || *file.hash == hash.digest()) return;
+    uploads_->refuse();
     const std::string path = source_.address_of(file.object.name);
     throw Error(ErrorCode::corrupt, At{path}, "'{}' differs from its manifest; it is not uploaded; {}", path,
                 staging::advice_for_source(path));
@@ -294,26 +365,20 @@ class UploadJob {
     Xxh3Stream hash;
     hash.update(bytes);
     check_hash(file, hash);
-    const io::Written written = store_.put(file.object.name, bytes, io::proof_of(bytes, checks_), false, stop);
+    const io::StoreChecks& checks = uploads_->checks();
+    const io::Written written = store_.put(file.object.name, bytes, io::proof_of(bytes, checks), false, stop);
     if (written != io::Written::done && settle(file, buffer, stop)) return;
     if (written != io::Written::done) throw_lost(file);
-    note_verified(checks_.object);
+    has_written_ = true;
+    note_verified(checks.object);
     note_done(file, bytes.size());
   }
 
-  /// Of an upload of this object that did not finish.
-  std::optional<PartsRecord> earlier_record(const File& file, const std::stop_token& stop) {
-    const auto found = at_target_.find(parts_record_name(file.object.name));
-    if (found == at_target_.end()) return std::nullopt;
-    return read_parts_record(record_text(store_, found->second, stop));
-  }
-
-  std::shared_ptr<PartedFile> open_large(const File& file, const std::optional<PartsRecord>& earlier, unsigned uploads,
-                                         const std::stop_token& stop) {
-    const auto& [name, size, version, checksum] = file.object;
-    const std::uint64_t block = part_bytes(options_, size);
-    auto writer = open_upload(store_, name, checks_, {"", size, block, checks_.part}, earlier, stop);
-    return std::shared_ptr<PartedFile>(new PartedFile{file, block, std::move(writer), uploads});
+  std::shared_ptr<PartedFile> open_large(const File& file, unsigned uploads) {
+    const std::uint64_t block = part_bytes(options_, file.object.size);
+    auto upload = uploads_->open(file.object.name, file.object.size, block);
+    has_written_ = true;
+    return std::shared_ptr<PartedFile>(new PartedFile{file, block, std::move(upload), uploads});
   }
 
   void send_block(UploadQueue& queue, const std::shared_ptr<PartedFile>& large, MutableBytes buffer,
@@ -328,7 +393,7 @@ class UploadJob {
       large->hash.update(block);
       ++large->read;
     }
-    const bool is_sent = large->writer->write(index, block, stop);
+    const bool is_sent = large->upload->write(index, block, stop);
     if (is_sent) sent_ += block.size();
     context_.progress().bytes += block.size();
     if (--large->left == 0) finish(queue, large, buffer, stop);
@@ -338,24 +403,15 @@ class UploadJob {
               const std::stop_token& stop) {
     const File& file = large->file;
     queue.remove(large);
-    try {
-      check_hash(file, large->hash);
-    } catch (const Error&) {
-      large->writer->abandon(stop);
-      forget(parts_record_name(file.object.name), stop);
-      throw;
-    }
-    const io::Written written = large->writer->finish(stop);
+    check_hash(file, large->hash);
+    const io::Written written = large->upload->finish(stop);
     if (written == io::Written::done) {
-      note_verified(checks_.part);
+      note_verified(uploads_->checks().part);
       ++context_.progress().items;
     } else if (!settle(file, buffer, stop)) {
       if (large->uploads == kMostUploads) throw_lost(file);
-      return queue.add(open_large(file, std::nullopt, large->uploads + 1, stop));
-    } else {
-      large->writer->abandon(stop);
+      queue.add(open_large(file, large->uploads + 1));
     }
-    forget(parts_record_name(file.object.name), stop);
   }
 
   [[noreturn]] void throw_lost(const File& file) const {
@@ -364,8 +420,8 @@ class UploadJob {
                 "'{}': other writes of this object ran at the same time; run the same command again", address);
   }
 
-  void forget(const std::string& name, const std::stop_token& stop) {
-    if (remove_record(store_, name, stop)) return;
+  void forget(const std::string& name) {
+    if (remove_record(store_, name, context_.stop_token())) return;
     context_.warn(
         "record_kept",
         "'{}' may not be deleted: the upload has finished, but its record stays; without a manifest, other verbs "
@@ -385,18 +441,17 @@ class UploadJob {
   }
 
   /// A manifest makes a set of what is there.
-  void check_complete(const staging::ManifestSet& set) {
+  void check_complete() {
     std::map<std::string, std::uint64_t> sizes;
-    const std::string folder = set.folder.empty() ? "" : set.folder.substr(0, set.folder.size() - 1);
-    for (const io::ObjectInfo& object : store_.list(folder)) sizes.emplace(object.name, object.size);
-    for (const formats::ManifestShard& shard : set.shards) {
-      const auto found = sizes.find(set.folder + shard.name);
-      if (found != sizes.end() && found->second == shard.bytes) continue;
-      const std::string address = store_.address_of(set.folder + shard.name);
-      throw Error(ErrorCode::conflict, At{address},
-                  "'{}' disappeared while the set was uploaded, so its manifest is not written; run the same command "
-                  "again",
-                  address);
+    for (const io::ObjectInfo& object : store_.list()) sizes.emplace(object.name, object.size);
+    for (const auto* files : {&files_, &indexes_}) {
+      for (const File& file : *files) {
+        const auto found = sizes.find(file.object.name);
+        if (found != sizes.end() && found->second == file.object.size) continue;
+        const std::string address = store_.address_of(file.object.name);
+        throw Error(ErrorCode::conflict, At{address},
+                    "'{}' was changed or removed while it was uploaded; run the same command again", address);
+      }
     }
   }
 
@@ -408,9 +463,12 @@ class UploadJob {
   std::vector<File> files_;
   std::vector<File> indexes_;
   std::vector<File> manifests_;
-  UploadRecord record_;
-  std::map<std::string, io::ObjectInfo> at_target_;  ///< when the upload began
-  io::StoreChecks checks_;
+  StoreListing at_target_;  ///< when the upload began
+  std::optional<Uploads> uploads_;
+  std::vector<std::unique_ptr<PrefixClaim>> claims_;
+  std::vector<std::string> marks_;          ///< upload records that this command wrote
+  std::vector<std::string> earlier_marks_;  ///< those of an earlier one
+  std::atomic<bool> has_written_ = false;   ///< something that a later command can continue
   std::uint64_t largest_block_ = 0;
   std::atomic<std::uint64_t> sent_ = 0;
   std::mutex mutex_;
@@ -426,6 +484,17 @@ system::WallTime last_use(io::ObjectStore& store, const io::OpenUpload& upload, 
   return last;
 }
 
+/// By the names of the records of ours.
+std::map<std::string, PartsRecord> parts_records(io::ObjectStore& store, const StoreListing& objects,
+                                                 const std::stop_token& stop) {
+  std::map<std::string, PartsRecord> records;
+  for (const auto& [name, object] : objects) {
+    if (object_of_record(name).empty()) continue;
+    if (const auto record = read_parts_record(record_text(store, object, stop))) records.emplace(name, *record);
+  }
+  return records;
+}
+
 }  // namespace
 
 UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
@@ -435,21 +504,26 @@ UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const s
 
 UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, const std::stop_token& stop) {
   UploadResult result;
-  std::set<std::string> kept;
+  const StoreListing objects = list_records(store);
+  const bool is_live = live_writer(store, "", stop).has_value();
+  std::map<std::string, PartsRecord> records = parts_records(store, objects, stop);
   const system::WallTime now = system::system_clock().now();
-  for (const io::OpenUpload& upload : store.uploads(stop)) {
-    if (now - last_use(store, upload, stop) < system::Seconds(options.older_than_seconds)) {
-      kept.insert(parts_record_name(upload.name));
+  for (const io::OpenUpload& upload : store.uploads("", stop)) {
+    const auto record = std::ranges::find(records, upload.id, [](const auto& known) { return known.second.upload_id; });
+    const bool is_kept = record != records.end() || upload.name == kProbe
+                             ? is_live
+                             : now - last_use(store, upload, stop) < system::Seconds(options.older_than_seconds);
+    if (is_kept) {
+      if (record != records.end()) records.erase(record);
       ++result.uploads_kept;
       continue;
     }
     store.abandon(upload, stop);
     result.aborted.push_back(upload.name);
   }
-  std::string folder = formats::kUploadsFolder;
-  folder.pop_back();
-  for (const io::ObjectInfo& record : store.list(folder)) {
-    if (record.name != formats::kUploadRecord && !kept.contains(record.name)) store.remove(record.name, stop);
+  for (const auto& [name, record] : records) store.remove(name, stop);
+  for (const char* name : {kProbe, kWriterRecord, formats::kUploadRecord}) {
+    if (!is_live && objects.contains(name)) store.remove(name, stop);
   }
   return result;
 }

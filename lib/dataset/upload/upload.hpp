@@ -40,6 +40,7 @@ struct UploadResult {
   std::string verified_by;
   std::vector<std::string> aborted;
   std::uint64_t uploads_kept = 0;
+  bool has_sent_files = false;  ///< perhaps only empty ones
 
   void describe(FieldList& v);
 };
@@ -50,13 +51,14 @@ void check(const UploadOptions& options);
 /// The headers that say how the store keeps new objects.
 net::HttpHeaders headers_of(const UploadOptions& options);
 
-/// Copies a set, or other files, to a bucket: `shardctl upload`. A HEAD proves size and checksum of each object after
-/// it was written, and shards are compared with the hash in their manifest. The manifest is written last, when all of
-/// its shards are there. After a kill, the same call continues inside the objects it was writing. Memory: the parts in
-/// flight times their size. With `clean`, gives up what was left instead.
+/// Copies a set, or other files, to a bucket: `shardctl upload`. The store's answer proves size and checksum of each
+/// object, and shards are compared with the hash in their manifest. The manifest is written last, when all that it
+/// lists is there. After a kill, the same call continues inside the objects it was writing. Memory: the parts in flight
+/// times their size. With `clean`, gives up what was left instead.
 ///
 /// Throws Error{usage} for a target that is not in a bucket and for parts that S3 does not allow; Error{conflict} for
-/// an object with other bytes under a name of the set, and for another set; Error{corrupt} for a shard that differs
+/// an object with other bytes under a name of the set, and for another set; Error{in_use} if a live command writes
+/// something else there; Error{corrupt} for a shard that differs
 /// from its manifest, and for bytes that the store changed; Error{io} for a file that changes meanwhile; Error{denied,
 /// not_found, network} of the store.
 UploadResult upload(const UploadOptions& options, Context& context);
@@ -65,8 +67,8 @@ UploadResult upload(const UploadOptions& options, Context& context);
 UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
                        const UploadOptions& options, Context& context);
 
-/// Gives up the uploads below the folder of `store` that got no part for the time of `older_than_seconds`, and removes
-/// their records.
+/// Gives up the uploads below the folder of `store` that have a record, unless a live command writes there, and others
+/// that got no part for the time of `older_than_seconds`. Removes records whose uploads are gone, and nothing else.
 UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, const std::stop_token& stop);
 
 }  // namespace shardkit::dataset

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
+#include "dataset/bucket/output_location.hpp"
 #include "dataset/upload/upload.hpp"
 #include "net/store_opener.hpp"
 #include "net/url.hpp"
@@ -16,6 +17,7 @@ void check(const UploadOptions& options) {
                       without_secrets(options.target));
   }
   scheme->parse(options.target);
+  if (!options.clean) require_readable_prefix(options.target);
   if (options.clean && !options.sources.empty()) throw usage_error("--clean uploads nothing: give only the target");
   if (!options.clean && options.sources.empty()) throw usage_error("missing SRC");
   for (const std::string& source : options.sources) {
@@ -48,11 +50,14 @@ void UploadOptions::describe(FieldList& v) {
            between(5ULL << 20U, 5ULL << 30U)},
           part_bytes);
   v.field({"concurrency", Unit::count,
-           "parts in flight, each in memory; default: as many as fit in 256 MiB, at most 32", 'j', between(1, 256)},
+           "parts in flight, each in memory; default: as many as fit in 192 MiB, at most 32", 'j', between(1, 256)},
           concurrency);
-  v.field({"clean", "upload nothing; give up the uploads below DST that got no part for --older-than, and list them"},
+  v.field({"clean",
+           "upload nothing; give up what commands that no longer run have left open below DST, and uploads of other "
+           "programs that got no part for --older-than, and list them"},
           clean);
-  v.field({"older-than", Unit::seconds, "for --clean: the time without a new part"}, older_than_seconds);
+  v.field({"older-than", Unit::seconds, "for --clean: the time without a new part, for uploads of other programs"},
+          older_than_seconds);
   v.topic("New objects");
   v.field({"storage-class", "storage class, such as STANDARD_IA; default: the bucket's", "CLASS"}, storage_class);
   v.field({"sse", "encryption by the store: AES256 or aws:kms; default: the bucket's", "KIND"}, encryption);
@@ -72,7 +77,9 @@ void UploadResult::describe(FieldList& v) {
            "checksums of the store that the objects were compared with: xxhash128, crc64nvme or md5 (ETags)"},
           verified_by);
   v.field({"aborted", "with --clean: names of the objects whose uploads were given up"}, aborted);
-  v.field({"uploads_kept", Unit::count, "with --clean: open uploads that got a part recently"}, uploads_kept);
+  v.field(
+      {"uploads_kept", Unit::count, "with --clean: open uploads of a command that runs, or that got a part recently"},
+      uploads_kept);
 }
 
 }  // namespace shardkit::dataset

@@ -12,6 +12,7 @@
 
 #include "catalog/image_folder.hpp"
 #include "catalog/image_list.hpp"
+#include "catalog/set_folders.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"

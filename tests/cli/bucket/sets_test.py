@@ -95,7 +95,6 @@ class Kills(SetTest):
                 process.wait()
             self.result("convert", *options)
             self.assertEqual(self.staged(target), expected)
-            self.shardctl("upload", "--clean", target, "--older-than", "0s")
             self.assertEqual(self.open_uploads(target), 0)
 
 

@@ -67,7 +67,6 @@ class Kills(UploadTest):
         result = self.uploaded(files, "s3://files/kills", "--part-size", "5MiB")
         self.assertEqual(result["bytes"], sum(path.stat().st_size for path in files.iterdir()))
         self.assertEqual(self.staged("s3://files/kills", "--manifest", "none"), tree(files))
-        self.shardctl("upload", "--clean", "s3://files/kills", "--older-than", "0s")
         self.assertEqual(self.open_uploads("s3://files/kills"), 0)
 
 

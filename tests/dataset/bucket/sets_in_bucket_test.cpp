@@ -1,8 +1,10 @@
+#include <chrono>
 #include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -49,7 +51,7 @@ struct Fixture {
   }
 
   ConvertResult convert_to_bucket(const ConvertOptions& options, Context& context) {
-    StoreFiles files(server.store("set"), context.stop_token(), kMemory);
+    StoreFiles files(server.store("set"), context, kMemory);
     ConvertOptions there = options;
     there.target = files.location();
     return convert_on(files, there, context);
@@ -81,16 +83,17 @@ const std::string kFirst = "shard-000000.tar";
 TEST_CASE("a set in a bucket has the bytes of the set on disk, whatever the store knows") {
   struct Store {
     std::set<std::string> checksums;
-    bool has_conditions = true;
+    Conditions conditions = Conditions::work;
     bool has_own_etags = false;
   };
   Fixture f;
   const auto expected = f.on_disk();
-  for (const Store& store : {Store{{"xxhash128", "crc64nvme"}}, Store{{"crc64nvme"}, true, true}, Store{{}, false}}) {
+  for (const Store& store : {Store{{"xxhash128", "crc64nvme"}}, Store{{"crc64nvme"}, Conditions::work, true},
+                             Store{{}, Conditions::ignored_for_uploads}, Store{{}, Conditions::unknown, true}}) {
     Fixture here;
     here.tree.root = f.tree.root;
     here.server.checksums = store.checksums;
-    here.server.has_conditions = store.has_conditions;
+    here.server.conditions = store.conditions;
     here.server.has_own_etags = store.has_own_etags;
     const ConvertResult result = here.convert_to_bucket();
     CHECK(here.in_bucket() == expected);
@@ -128,8 +131,9 @@ TEST_CASE("finished shards are kept, and a finished set needs no write") {
 TEST_CASE("the record of a complete shard, which a kill has left, is removed by the next run") {
   Fixture f;
   f.convert_to_bucket();
-  f.server.put("set/.shardkit/uploads/" + kFirst + ".upload", "{}");
+  f.server.put("set/.shardkit/uploads/" + kFirst + ".upload", to_text(PartsRecord{f.server.begin("set/" + kFirst)}));
   f.convert_to_bucket();
+  CHECK(f.server.open_uploads() == 0);
   CHECK(f.in_bucket() == f.on_disk());
 }
 
@@ -164,9 +168,8 @@ TEST_CASE("faults of the store at random places change no byte, or end with an e
     failure_of([&] { here.convert_to_bucket(); });
     here.server.set_fault({});
     here.convert_to_bucket();
-    auto found = here.in_bucket();
-    std::erase_if(found, [](const auto& object) { return object.first.starts_with(".shardkit/uploads/"); });
-    CHECK(found == expected);
+    CHECK(here.in_bucket() == expected);
+    CHECK(here.server.open_uploads() == 0);
   }
 }
 
@@ -176,6 +179,7 @@ TEST_CASE("two converts of one set at the same time make one set") {
   f.convert_to_bucket();
   other.join();
   CHECK(f.in_bucket() == f.on_disk());
+  CHECK(f.server.open_uploads() == 0);
 }
 
 TEST_CASE("another plan, foreign objects and other bytes under a shard's name are refused, and stay") {
@@ -200,6 +204,38 @@ TEST_CASE("another plan, foreign objects and other bytes under a shard's name ar
   CHECK(f.server.open_uploads() == 0);
 }
 
+TEST_CASE("an upload that has not finished, and a live command with another plan, are not written into") {
+  Fixture f;
+  f.server.put("set/.shardkit/uploads/upload.json", to_text(UploadRecord{"1"}));
+  CHECK(failure_of([&] { f.convert_to_bucket(); }).says("upload --clean"));
+  f.server.erase("set/.shardkit/uploads/upload.json");
+  f.server.put("set/.shardkit/uploads/writer.json", to_text(WriterRecord{"upload 1", "host", 1, ""}));
+  CHECK(failure_of([&] { f.convert_to_bucket(); }) == ErrorCode::in_use);
+  CHECK(f.in_bucket().size() == 1);
+  CHECK(f.server.open_uploads() == 0);
+  f.server.clock().advance(std::chrono::minutes(3));
+  f.convert_to_bucket();
+  CHECK(f.in_bucket() == f.on_disk());
+}
+
+TEST_CASE("a sample index that another command wrote is not replaced, and no manifest describes a shard that is gone") {
+  Fixture f;
+  const std::string index = "set/.shardkit/" + kFirst + ".index";
+  f.server.set_fault([&, is_first = true](const ServedRequest& request) mutable {
+    const bool is_last = request.method == "PUT" && request.path().ends_with("shardindex.json");
+    return is_last && std::exchange(is_first, false) ? WriteFault::shard_gone : WriteFault::none;
+  });
+  CHECK(failure_of([&] { f.convert_to_bucket(); }).says("was changed or removed"));
+  CHECK_FALSE(f.in_bucket().contains("manifest.json"));
+  f.server.set_fault({});
+  f.convert_to_bucket();
+  CHECK(f.in_bucket() == f.on_disk());
+  f.server.erase("set/manifest.json");
+  f.server.put(index, "another's");
+  CHECK(failure_of([&] { f.convert_to_bucket(); }) == ErrorCode::conflict);
+  CHECK(f.server.bytes(index) == "another's");
+}
+
 TEST_CASE("reshard writes to a bucket what it writes to a disk") {
   Fixture f;
   f.on_disk();
@@ -210,9 +246,11 @@ TEST_CASE("reshard writes to a bucket what it writes to a disk") {
   options.shuffle = 7;
   Context context;
   reshard(options, context);
-  StoreFiles files(f.server.store("set"), {}, kMemory);
-  options.target = files.location();
-  reshard_on(files, options, context);
+  {
+    StoreFiles files(f.server.store("set"), context, kMemory);
+    options.target = files.location();
+    reshard_on(files, options, context);
+  }
   CHECK(f.in_bucket() == tree_content(f.dir.path("other")));
 }
 

@@ -803,6 +803,52 @@ TEST_CASE("a discard that was killed at any moment is finished by the next one")
   }
 }
 
+TEST_CASE("a power cut at any moment of a discard is repaired by the next one") {
+  const TwoAppends appends;
+  ConvertOptions part = appends.one;
+  part.part = "0/2";
+  ConvertOptions discarding = appends.other;
+  discarding.discard = true;
+  const std::string set = appends.source.dir.path("set");
+  for (std::uint64_t moment = 1;; ++moment) {
+    CAPTURE(moment);
+    appends.reset();
+    run(part);
+    ForgetfulFileSystem files;
+    files.know(set);
+    files.fail_at(moment, ErrorCode::io);
+    Context context;
+    try {
+      convert_on(files, discarding, context);
+    } catch (const Error&) {
+    }
+    for (const auto& cut : {files.after_power_cut(), files.after_power_cut_names_first()}) {
+      fs::remove_all(set);
+      for (const auto& [path, content] : cut) write_file(path, content);
+      run(discarding);
+      run(appends.one);
+      appends.check_whole();
+    }
+    if (!files.failed()) break;
+  }
+}
+
+TEST_CASE("a class whose name is not UTF-8 is listed once, also after --append") {
+  TempDir dir;
+  ConvertOptions options;
+  options.source = dir.path("src");
+  options.target = dir.path("set");
+  options.append = true;
+  for (const char* name : {"1", "2"}) {
+    write_file(dir.path(fmt::format("src/caf\xe9/{}.jpg", name)), fake_jpeg());
+    run(options);
+  }
+  const std::string path = dir.path("set/manifest.json");
+  const Manifest manifest = read_manifest(read_file(path), path);
+  REQUIRE(manifest.classes.size() == 1);
+  CHECK(manifest.classes[0].samples == 2);
+}
+
 TEST_CASE("another plan waits for the runs of a target, whatever makes it") {
   const GrowingSource source;
   run(source.options());

@@ -217,6 +217,73 @@ TEST_CASE("files that were left out are taken in when they are good; others of t
   CHECK(contains(refusal(f.skipping("out"), ErrorCode::conflict), "img_003.jpg"));
 }
 
+TEST_CASE("a bad file that was corrected at equal size is taken, and what else was left out stays out") {
+  for (const OnBad later : {OnBad::skip, OnBad::fail}) {
+    const Fixture f;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::size_t size = f.good.at(f.bad[i]).size();
+      write_file(f.path(i), kHtml + std::string(size - kHtml.size(), 'x'));
+    }
+    ConvertOptions options = f.skipping("out");
+    options.sharding.samples = 1000;
+    CHECK(run(options).skipped == 3);
+    write_file(f.path(0), f.good.at(f.bad[0]));
+    options.sharding.on_bad = later;
+    const ConvertResult result = run(options);
+    CHECK(result.samples == 118);
+    CHECK(result.skipped == 2);
+  }
+}
+
+TEST_CASE("a set of which every file is bad is a failure, and nothing to verify") {
+  TempDir dir;
+  for (const char* name : {"a", "b"}) write_file(dir.path(fmt::format("src/cat/{}.jpg", name)), kHtml);
+  ConvertOptions options;
+  options.source = dir.path("src");
+  options.target = dir.path("out");
+  options.sharding.on_bad = OnBad::skip;
+  CHECK(contains(refusal(options, ErrorCode::corrupt), "no sample is left"));
+  write_file(dir.path("src/cat/a.jpg"), fake_jpeg());
+  CHECK(run(options).samples == 1);
+}
+
+TEST_CASE("a Git LFS pointer is named, as an image and as any other file of a sample") {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n";
+  for (const char* file : {"src/cat/a.jpg", "src/cat/a.txt"}) {
+    TempDir dir;
+    write_file(dir.path("src/cat/a.jpg"), fake_jpeg());
+    write_file(dir.path(file), pointer);
+    ConvertOptions options;
+    options.source = dir.path("src");
+    options.target = dir.path("out");
+    options.sharding.validate = Validate::none;
+    CHECK(contains(refusal(options, ErrorCode::corrupt), "git lfs pull"));
+  }
+}
+
+TEST_CASE("a plan of which no shard was written gives way to another one") {
+  TempDir dir;
+  for (const char* name : {"a", "b"}) write_file(dir.path(fmt::format("src/cat/{}.jpg", name)), fake_jpeg());
+  write_file(dir.path("masks/a.png"), "png");
+  ConvertOptions options;
+  options.source = dir.path("src");
+  options.target = dir.path("out");
+  options.sharding.validate = Validate::none;
+  options.sharding.fields = {"mask.png=../masks/{stem}.png"};
+  CHECK(contains(refusal(options, ErrorCode::not_found), "'NAME?=...'"));
+  options.sharding.fields = {"mask.png?=../masks/{stem}.png"};
+  options.dry_run = true;
+  Context dry;
+  CHECK(convert(options, dry).dry_run);
+  CHECK(fs::exists(dir.path("out/.shardkit/shard-000000.tar.bad")));
+  options.dry_run = false;
+  Context context;
+  CHECK(convert(options, context).samples == 2);
+  CHECK_FALSE(fs::exists(dir.path("out/.shardkit/shard-000000.tar.bad")));
+  options.sharding.fields = {"mask2.png?=../masks/{stem}.png"};
+  CHECK(contains(refusal(options, ErrorCode::conflict), "contains a finished set of another plan"));
+}
+
 TEST_CASE("a file may be corrected again until the set is finished: its last state counts") {
   for (const bool parts : {false, true}) {
     CAPTURE(parts);

@@ -203,6 +203,53 @@ TEST_CASE("a .json beside an image and a row for it contradict each other") {
   CHECK(contains(refusal(options, ErrorCode::conflict), "would both be the sample's .json"));
 }
 
+TEST_CASE("a listed image whose file has another Unicode form, or a list with backslashes, is answered with the file") {
+  for (const auto& [listed, file] : {std::pair{"pool/caf\u00e9.jpg", "pool/cafe\u0301.jpg"},
+                                     {"pool\\0.jpg", "pool/0.jpg"},
+                                     {"\ud55c\uae00/x.jpg", "\u1112\u1161\u11ab\u1100\u1173\u11af/x.jpg"}}) {
+    const Pool pool;
+    write_file(pool.dir.path(std::string("src/") + file), fake_jpeg());
+    ConvertOptions options =
+        pool.options(pool.table("list.csv", fmt::format("path,label\n{},1\npool/1.jpg,2\n", listed)));
+    CHECK(contains(refusal(options, ErrorCode::not_found), fmt::format(": '{}'; write its name", file).c_str()));
+    pool.table("list.csv", fmt::format("path,label\n{},1\npool/1.jpg,2\n", file));
+    CHECK(run(options).samples == 2);
+  }
+}
+
+TEST_CASE("classes whose names look equal are warned of") {
+  const Pool pool;
+  Context context;
+  convert(pool.options(pool.table("list.csv",
+                                  "path,label\npool/1.jpg,Cat\npool/2.jpg,cat\npool/3.jpg,caf\u00e9\n"
+                                  "pool/4.jpg,cafe\u0301\npool/5.jpg,caf\u00e8\n")),
+          context);
+  REQUIRE(context.warnings().size() == 2);
+  for (const Finding& warning : context.warnings()) CHECK(warning.code == "classes_alike");
+}
+
+TEST_CASE("COCO's annotations become each image's .json, and images that are missing are an error") {
+  const Pool pool;
+  ConvertOptions options = pool.options("");
+  options.sharding.images = {};
+  options.sharding.unlabeled = true;
+  options.source = pool.dir.path("src/pool");
+  std::string images = R"({"id":99,"file_name":"99.jpg"})";
+  for (int i = 0; i < 30; ++i) images += fmt::format(R"(,{{"id":{0},"file_name":"{0}.jpg"}})", i);
+  options.sharding.metadata =
+      pool.table("instances.json",
+                 fmt::format(R"({{"images":[{}],"annotations":[{{"image_id":3,"category_id":1,"bbox":[1,2,3,4]}}],
+                                        "categories":[{{"id":1,"name":"dog"}}]}})",
+                             images));
+  CHECK(contains(refusal(options, ErrorCode::not_found), "1 image of"));
+  CHECK_FALSE(fs::exists(pool.dir.path("out")));
+  options.sharding.on_bad = OnBad::skip;
+  run(options);
+  CHECK(pool.samples().at("3.jpg").members.at("json") ==
+        R"({"id":3,"annotations":[{"category_id":1,"category":"dog","bbox":[1,2,3,4]}]})");
+  CHECK(pool.samples().size() == 30);
+}
+
 TEST_CASE("the list's rows may come in any order: the shards are the same bytes") {
   const Pool pool;
   ConvertOptions options = pool.options(pool.list());

@@ -11,6 +11,7 @@
 #include "dataset/convert/convert_support.hpp"
 #include "dataset/merge/merge.hpp"
 #include "dataset/plan/plan.hpp"
+#include "dataset/reshard/reshard.hpp"
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
@@ -185,6 +186,55 @@ TEST_CASE("images of a folder, of a part of the key or of a value in a table sta
   options.split = {"train=0.5", "val=0.5"};
   options.group_by = "column:patient";
   CHECK(contains(refusal(options, ErrorCode::usage), "--metadata"));
+}
+
+TEST_CASE("a group by the folder is one group in all classes, and in no folder that of the class") {
+  Fixture f;
+  for (const char* name : {"sick", "well"}) {
+    for (int patient = 0; patient < 20; ++patient)
+      write_file(fmt::format("{}/{}/p{}/{}.jpg", f.tree.root, name, patient, name), fake_jpeg());
+  }
+  write_file(f.tree.root + "/sick/alone.jpg", fake_jpeg());
+  ConvertOptions options = f.options("out");
+  options.split = {"train=0.5", "val=0.5"};
+  options.group_by = "dir";
+  run(options);
+  ReshardOptions again;
+  again.inputs = {f.dir.path("out/train"), f.dir.path("out/val")};
+  again.target = f.dir.path("again");
+  again.split = options.split;
+  again.group_by = "dir";
+  Context context;
+  reshard(again, context);
+  for (const char* target : {"out", "again"}) {
+    std::map<std::string, std::set<std::string>> sets;
+    for (const char* set : {"train", "val"}) {
+      for (const auto& [path, label] : f.samples(fmt::format("{}/{}", target, set)))
+        sets[path.substr(path.find('/'), path.rfind('/') - path.find('/'))].insert(set);
+    }
+    CHECK(sets.size() == 21);  // with the class of a file in no folder
+    for (const auto& [patient, of_patient] : sets) CHECK(of_patient.size() == 1);
+  }
+}
+
+TEST_CASE("warnings of two sets are two, and each says of which") {
+  Fixture f;
+  for (const char* set : {"train", "val"}) {
+    for (const char* name : {"1", "2"})
+      write_file(fmt::format("{}/{}/cat/{}.jpg", f.tree.root, set, name), fake_jpeg());
+    write_file(fmt::format("{}/{}/cat/1_mask.png", f.tree.root, set), "png");
+  }
+  ConvertOptions options = f.options("out");
+  options.sharding.sidecars = {"_mask.png"};
+  options.sharding.validate = Validate::none;
+  Context context;
+  convert(options, context);
+  std::vector<std::string> texts;
+  for (const Finding& warning : context.warnings()) {
+    if (warning.code == "sidecar_missing") texts.push_back(warning.text);
+  }
+  CHECK(texts == std::vector<std::string>{"set 'train': 1 sample without a file for --sidecar _mask.png",
+                                          "set 'val': 1 sample without a file for --sidecar _mask.png"});
 }
 
 TEST_CASE("images whose cell of the group's column is empty are each a group of their own") {

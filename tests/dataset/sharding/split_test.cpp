@@ -153,12 +153,13 @@ TEST_CASE(
 
 TEST_CASE("samples of a group stay together") {
   const SplitRule by_clip = grouped("key:^(.*)_frame");
-  CHECK(by_clip.group("walk/v1_frame7", "") == "walk/v1");
-  CHECK(grouped("dir").group("k", "walk/v1/frame7.jpg") == grouped("dir").group("k", "walk/v1/frame8.jpg"));
-  CHECK(grouped("dir").group("walk/v1", "") == "walk/");  // no index tells the path
+  CHECK(by_clip.group("walk/v1_frame7", "", true) == "walk/v1");
+  CHECK(grouped("dir").group("k", "walk/v1/frame7.jpg", true) == grouped("dir").group("k", "run/v1/frame8.jpg", true));
+  CHECK(grouped("dir").group("walk/v1", "", false) == "walk/");  // no index tells the path
   CHECK(grouped("column:patient").column == "patient");
-  CHECK_THROWS_WITH_AS(by_clip.group("walk/v1", ""), doctest::Contains("does not match the key 'walk/v1'"), Error);
-  CHECK_THROWS_WITH_AS(grouped("key:[0-9]").group("v1", ""), doctest::Contains("has no (group)"), Error);
+  CHECK_THROWS_WITH_AS(by_clip.group("walk/v1", "", true), doctest::Contains("does not match the key 'walk/v1'"),
+                       Error);
+  CHECK_THROWS_WITH_AS(grouped("key:[0-9]").group("v1", "", true), doctest::Contains("has no (group)"), Error);
   for (const char* bad : {"folder", "key:(", "column:"}) CHECK_THROWS_AS(grouped(bad), Error);
 
   Context context;

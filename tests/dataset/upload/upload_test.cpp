@@ -1,5 +1,6 @@
 #include "dataset/upload/upload.hpp"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "core/prng.hpp"
 #include "dataset/bucket/object_upload.hpp"
+#include "dataset/bucket/prefix_claim.hpp"
 #include "dataset/stage/stage_support.hpp"
 #include "net/bucket_server.hpp"
 #include "support/errors.hpp"
@@ -89,15 +91,22 @@ TEST_CASE("a set is uploaded: shards in parts, then their indexes, the manifest 
 }
 
 TEST_CASE("what is there already is compared and not sent again, whatever the store keeps of it") {
-  for (const bool has_checksums : {true, false}) {
+  for (const auto& [has_checksums, has_own_etags] : {std::pair(true, false), {false, false}, {false, true}}) {
     Fixture set;
     if (!has_checksums) set.server.checksums = {};
+    set.server.has_own_etags = has_own_etags;
     set.upload();
     const UploadResult again = set.upload();
     CHECK(again.bytes_sent == 0);
     CHECK(again.bytes_reused == again.bytes);
-    CHECK(again.verified_by.find("md5") == (has_checksums ? std::string::npos : 0));
+    CHECK((again.verified_by.find("md5") != std::string::npos) == (!has_checksums && !has_own_etags));
     CHECK(set.uploaded() == set.shards.content);
+    std::string changed = set.shards.content.at(kFirst);
+    changed[1000] ^= 1;
+    set.server.put("set/" + kFirst, changed);
+    set.server.erase("set/manifest.json");
+    CHECK(failure_of([&] { set.upload(); }) == ErrorCode::conflict);
+    CHECK(set.server.bytes("set/" + kFirst) == changed);
   }
 }
 
@@ -153,14 +162,17 @@ TEST_CASE("other bytes under a name of the set, and another set, are refused bef
   CHECK(set.server.count("PUT", "") == 0);
 }
 
-TEST_CASE("other bytes of the same size are refused, and stay") {
-  Fixture set;
-  std::string changed = set.shards.content.at(kFirst);
-  changed[1000] ^= 1;
-  set.server.put("set/" + kFirst, changed);
-  CHECK(failure_of([&] { set.upload(); }) == ErrorCode::conflict);
-  CHECK(set.server.bytes("set/" + kFirst) == changed);
-  CHECK_FALSE(set.uploaded().contains("manifest.json"));
+TEST_CASE("other bytes of the same size are refused, and stay, also if another tool sent them in parts") {
+  for (const char* etag : {"", "0123456789abcdef0123456789abcdef-3"}) {
+    Fixture set;
+    std::string changed = set.shards.content.at(kFirst);
+    changed[1000] ^= 1;
+    set.server.put("set/" + kFirst, changed, etag);
+    CHECK(failure_of([&] { set.upload(); }) == ErrorCode::conflict);
+    CHECK(set.server.bytes("set/" + kFirst) == changed);
+    CHECK_FALSE(set.uploaded().contains("manifest.json"));
+    CHECK(set.server.open_uploads() == 0);
+  }
 }
 
 TEST_CASE("a shard that differs from its manifest never becomes an object") {
@@ -208,7 +220,8 @@ TEST_CASE("options that no upload can follow are refused") {
   };
   CHECK(refused([](UploadOptions& o) { o.target = "/a/folder"; }).says("is not a bucket"));
   CHECK(refused([](UploadOptions& o) { o.target = "https://host/x"; }) == ErrorCode::usage);
-  CHECK(refused([](UploadOptions& o) { o.target = "s3://"; }) == ErrorCode::usage);
+  for (const char* target : {"s3://", "s3://bucket/set*r", "s3://bucket/x.tar", "s3://bucket/q?x", "s3://bucket/a//b"})
+    CHECK(refused([&](UploadOptions& o) { o.target = target; }) == ErrorCode::usage);
   CHECK(refused([](UploadOptions& o) { o.sources = {"s3://bucket/y"}; }).says("shardctl stage"));
   CHECK(refused([](UploadOptions& o) { o.sources.clear(); }) == ErrorCode::usage);
   CHECK(refused([](UploadOptions& o) { o.clean = true; }) == ErrorCode::usage);
@@ -216,20 +229,79 @@ TEST_CASE("options that no upload can follow are refused") {
   CHECK(refused([](UploadOptions& o) { o.encryption_key = "k"; }) == ErrorCode::usage);
 }
 
-TEST_CASE("--clean gives up uploads that got no part for a while, and their records") {
+TEST_CASE("a refused upload leaves neither records nor uploads, so that others can read and write what is there") {
+  Fixture set;
+  std::string changed = set.shards.content.at(".shardkit/shard-000002.tar.index");
+  changed[10] ^= 1;
+  const std::string healthy = "set/.shardkit/shard-000002.tar.index";
+  set.server.put(healthy, changed);  // of the same size: noticed only after the shards were sent
+  CHECK(failure_of([&] { set.upload(); }) == ErrorCode::conflict);
+  CHECK(set.server.open_uploads() == 0);
+  Fixture other;
+  for (const auto& [name, bytes] : other.shards.content) {
+    std::string same_size = bytes;
+    same_size.back() ^= 1;
+    if (name != "manifest.json") other.server.put("set/" + name, same_size);
+  }
+  CHECK(failure_of([&] { other.upload(); }) == ErrorCode::conflict);
+  CHECK(other.server.open_uploads() == 0);
+  CHECK_FALSE(other.has_records());
+}
+
+TEST_CASE("while a live command writes something else, an upload waits for its end; one that is dead hinders nobody") {
+  Fixture set;
+  const auto store = set.server.store("set");
+  {
+    const PrefixClaim claim(*store, {}, "", "plan 1", {});
+    const Failure refused = failure_of([&] { set.upload(); });
+    CHECK(refused == ErrorCode::in_use);
+    CHECK(refused.says("another run writes to"));
+    const PrefixClaim same(*store, {}, "", "plan 1", {});
+  }
+  CHECK_FALSE(set.has_records());
+  set.server.put("set/.shardkit/uploads/writer.json", to_text(WriterRecord{"plan 1", "host", 1, ""}));
+  CHECK(failure_of([&] { set.upload(); }) == ErrorCode::in_use);
+  set.server.clock().advance(std::chrono::minutes(3));
+  set.upload();
+  CHECK(set.uploaded() == set.shards.content);
+  CHECK_FALSE(set.has_records());
+}
+
+TEST_CASE("a prefix where a convert has not finished is refused") {
+  Fixture set;
+  set.server.put("set/.shardkit/plan", "plan");
+  CHECK(failure_of([&] { set.upload(); }).says("convert or reshard"));
+  CHECK(set.server.count("PUT", "") == 0);
+}
+
+TEST_CASE("--clean gives up what a dead command has left at once, and uploads of others after a while") {
   Fixture set;
   set.server.set_fault([](const ServedRequest& request) {
     return request.target.find("partNumber=3") != std::string::npos ? WriteFault::denied : WriteFault::none;
   });
   CHECK(failure_of([&] { set.upload(); }) == ErrorCode::denied);
-  REQUIRE(set.server.open_uploads() > 0);
-  const UploadResult kept = set.clean(1e12);
-  CHECK(kept.aborted.empty());
-  CHECK(kept.uploads_kept == set.server.open_uploads());
-  const UploadResult cleaned = set.clean(24 * 3600);
-  CHECK(cleaned.aborted.size() == kept.uploads_kept);
-  CHECK(set.server.open_uploads() == 0);
   set.server.set_fault({});
+  const std::size_t ours = set.server.open_uploads();
+  REQUIRE(ours > 0);
+  const std::string sending = set.server.begin("set/sending.bin");
+  set.server.begin("set/other.bin");
+  set.server.put("set/.shardkit/uploads/notes.upload", "mine");
+  {
+    const auto store = set.server.store("set");
+    const PrefixClaim claim(*store, {}, "", "upload x", {});
+    CHECK(set.clean(1e12).uploads_kept == ours + 2);
+  }
+  const UploadResult cleaned = set.clean(1e12);
+  CHECK(cleaned.aborted.size() == ours);
+  CHECK(cleaned.uploads_kept == 2);
+  set.server.clock().advance(system::system_clock().now() - set.server.clock().now());
+  set.server.store("set")->send({"sending.bin", sending}, 1, as_bytes(std::string_view("x")),
+                                checksum_of(ChecksumKind::md5, as_bytes(std::string_view("x"))), {});
+  CHECK(set.clean(24 * 3600).aborted == std::vector<std::string>{"other.bin"});
+  CHECK(set.server.open_uploads() == 1);
+  CHECK(set.server.objects().at("set/.shardkit/uploads/notes.upload").bytes == "mine");
+  set.server.erase("set/.shardkit/uploads/notes.upload");
+  CHECK_FALSE(set.has_records());
   set.upload();
   CHECK(set.uploaded() == set.shards.content);
 }
@@ -246,7 +318,6 @@ TEST_CASE("a record that another upload removes after it was listed is not one")
   });
   set.upload();
   CHECK(set.uploaded() == set.shards.content);
-  set.clean(0);
   CHECK(set.server.open_uploads() == 0);
 }
 
@@ -259,11 +330,10 @@ TEST_CASE("two uploads of one set at the same time make one set") {
   set.upload();
   other.join();
   CHECK(set.uploaded() == set.shards.content);
-  set.clean(0);
   CHECK(set.server.open_uploads() == 0);
 }
 
-TEST_CASE("random faults end with the right bytes or an error, and nothing stays open after --clean") {
+TEST_CASE("random faults end with the right bytes or an error, and nothing stays open") {
   static constexpr std::array faults{WriteFault::busy,         WriteFault::dropped,     WriteFault::lost,
                                      WriteFault::failed_after, WriteFault::error_after, WriteFault::error_in_200,
                                      WriteFault::expired,      WriteFault::conflict,    WriteFault::denied};
@@ -271,7 +341,7 @@ TEST_CASE("random faults end with the right bytes or an error, and nothing stays
     CAPTURE(seed);
     Fixture set;
     if (seed % 2 == 1) set.server.checksums = {};
-    if (seed % 3 == 1) set.server.has_conditions = false;
+    if (seed % 3 == 1) set.server.conditions = seed % 2 == 0 ? Conditions::unknown : Conditions::ignored;
     set.server.set_fault([prng = Prng(seed)](const ServedRequest&) mutable {
       const std::uint64_t roll = prng.next() % 1000;
       return roll < 250 ? faults.at(roll % (faults.size() - (roll < 240 ? 1 : 0))) : WriteFault::none;
@@ -285,8 +355,6 @@ TEST_CASE("random faults end with the right bytes or an error, and nothing stays
     }
     CHECK(is_done);
     CHECK(set.uploaded() == set.shards.content);
-    set.server.set_fault({});
-    set.clean(0);
     CHECK(set.server.open_uploads() == 0);
   }
 }

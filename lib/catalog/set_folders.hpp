@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "catalog/image_source.hpp"
+#include "core/context.hpp"
+
+/// Sources whose folders are not classes.
+namespace shardkit::catalog {
+
+/// Sources that contain several sets: train/, val/ and so on, each its own ImageFolder tree.
+struct SetFolders {
+  std::vector<std::string> names;    ///< such as {"train", "val"}; empty if the source is one set
+  std::vector<std::string> classes;  ///< class folders of all sets together, sorted bytewise, with one label each
+};
+
+/// Checks whether all visible folders of `root` are named train, val, valid, validation, dev or test, with train and at
+/// least one other, and train contains folders. As classes they would give every image of a set the same label. A set
+/// without class folders, such as the test images of ImageNet, is left out with a warning. A set that lacks classes of
+/// another one causes a warning, because torchvision would number its classes differently. Throws like
+/// scan_image_folder() for folders that cannot be listed. A set with class folders and images beside them makes none.
+/// Without `labeled`, sets need no class folders: images directly in them are enough.
+SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled = true);
+
+/// Throws Error{usage} if a folder of the source is named as a set, such as "train", "Val2017" or "trainval", but
+/// find_set_folders() found no sets: as a class, all of a set would get one label. Also for folders, here or in the
+/// sets `found`, that are named as parts of samples, such as images and masks. For sources without a class map, which
+/// lists the folders that are classes. Without `labeled` several folders named as sets are a warning.
+void refuse_unclear_folders(const SourceFolder& source, const SetFolders& found, Context& context, bool labeled);
+
+}  // namespace shardkit::catalog
