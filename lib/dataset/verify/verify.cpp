@@ -39,50 +39,28 @@ constexpr std::string_view kRunAgain =
 /// What ImageEnds finds.
 constexpr std::array kEndsFaults{ProblemCode::image_truncated,      ProblemCode::image_no_end,
                                  ProblemCode::image_data_after_end, ProblemCode::image_corrupt,
+                                 ProblemCode::image_damaged,        ProblemCode::image_zero_pixels,
+                                 ProblemCode::image_too_large,      ProblemCode::image_unsupported,
                                  ProblemCode::image_not_an_image,   ProblemCode::image_other_format};
 
 /// Looks at the first and last bytes of a shard's images while the thread that reads it hashes them: what `convert
-/// --validate magic` does with its files. Decodes only JPEGs without an end marker.
-class ImageEnds final : public MemberWatcher {
+/// --validate magic` does with its files. Decodes only JPEGs and PNGs without their end.
+class ImageEnds final : public ImageFinder {
  public:
   /// Findings go to `log`, and `images` counts. Both outlive it.
   ImageEnds(ProblemLog& log, std::atomic<std::uint64_t>& images) : log_(log), images_(images) {}
 
-  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
-    if (!is_image_member(name.extension) || entry.size > kLargestImage) return false;
-    entry_ = entry;
-    extension_ = name.extension;
-    bytes_.clear();
-    fault_.reset();
-    return true;
-  }
-  void piece(Bytes bytes) override {
-    if (bytes.size() == entry_.size) {
-      fault_ = look(bytes);
-      return;
-    }
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    if (bytes_.size() == entry_.size) fault_ = look(bytes_);
-  }
-  void end() override {
-    if (entry_.size == 0) fault_ = look({});
-    ++images_;
-    if (fault_) log_.add(fault_->code, entry_.data_offset, entry_.name, fault_->text);
-  }
-
  private:
-  std::optional<ImageFault> look(Bytes image) {
-    std::optional<ImageFault> fault = ends_fault(image, extension_);
-    return needs_decoding(fault) ? image_fault(decoder_, image, extension_) : fault;
+  void image(Bytes bytes) override {
+    std::optional<ImageFault> fault = ends_fault(bytes, extension());
+    if (needs_decoding(fault)) fault = image_fault(checker_, bytes, extension());
+    ++images_;
+    if (fault) log_.add(fault->code, entry().data_offset, entry().name, fault->text);
   }
 
   ProblemLog& log_;
   std::atomic<std::uint64_t>& images_;
-  image::JpegDecoder decoder_;
-  formats::TarEntry entry_;
-  std::string extension_;
-  std::vector<std::byte> bytes_;  ///< of an image that comes in several pieces
-  std::optional<ImageFault> fault_;
+  image::PixelChecker checker_;
 };
 
 /// One verify from resolved shards to result.
@@ -258,9 +236,10 @@ class Verification {
                                                   format_count(result_.shards + missing_shards_, "shard"));
       return fmt::format("not sound: {}, {} in total", where, found());
     }
-    const char* unread = !reads_all()       ? "; only headers and labels were read"
-                         : image_ends_ == 0 ? ""
-                                            : "; images not decoded, see --depth decode";
+    std::string unread;
+    if (!reads_all()) unread = "; only headers and labels were read";
+    if (image_ends_ > 0) unread = "; images not decoded, see --depth decode";
+    if (images_ && images_->not_decoded() > 0) unread = "; not decoded: " + images_->kinds_not_decoded();
     std::string text = fmt::format("{}: {}, {}, {}{}", result_.has_findings() ? "not sound" : "sound", shards,
                                    format_count(result_.samples, "sample"), format_size(result_.bytes), unread);
     if (result_.warnings == 0) return text;
@@ -522,8 +501,9 @@ void VerifyResult::describe(FieldList& v) {
   v.field({"members", Unit::count, "tar members found in them"}, members);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
   v.field({"images", Unit::count, "images checked, with --depth decode"}, images);
-  v.field({"images_not_decoded", Unit::count, "images among them with other formats than JPEG, PNG and WebP"},
-          images_not_decoded);
+  v.field(
+      {"images_not_decoded", Unit::count, "images among them of formats that are not decoded, such as TIFF and AVIF"},
+      images_not_decoded);
   v.field({"classes", "the labels found"}, classes);
   v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
   v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);
