@@ -526,7 +526,7 @@ VerifyResult verify_sets(const VerifyOptions& options, const std::vector<NamedSe
   VerifyResult result;
   result.strict = options.strict;
   std::size_t with_errors = 0;
-  const char* not_read = "";
+  std::string not_read;
   for (const NamedSet& set : sets) {
     if (result.interrupted) break;
     Verification verification(set.options, context, set.name());
