@@ -119,7 +119,7 @@ bool PngFile::fail(std::string fault, bool ended) {
   return false;
 }
 
-/// Moves to the next chunk's content; false without a fault at what is no chunk.
+/// Moves to the next chunk's content; false without a fault at other bytes.
 bool PngFile::next(Chunk& chunk) {
   if (at_ > file_.size() || file_.size() - at_ < 8) return false;
   chunk = {as_text(file_).substr(at_ + 4, 4), at_ + 8, big_u32(file_, at_)};

@@ -20,7 +20,7 @@ class PngFile {
   bool open();
   /// The rows, without the checksums of their chunks.
   bool read_rows();
-  /// The chunks behind the pixels. The first that is no chunk ends the file.
+  /// The chunks behind the pixels. The first bytes that are not a chunk end the file.
   bool read_end();
 
   const std::string& fault() const { return fault_; }
