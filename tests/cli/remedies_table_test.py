@@ -180,8 +180,12 @@ class Table(RemedyTest):
 
     def test_row_drop_bad_leaves_out_what_no_shard_can_contain(self):
         self.write_shards(a=self.photos(1), b=self.photos(2))
-        with open(self.folder / self.shards / "a.tar", "ab") as file:  # sparse on disk
-            file.truncate(file.tell() - tarfile.RECORDSIZE + 4 * tarfile.BLOCKSIZE)
+        path = self.folder / self.shards / "a.tar"
+        with tarfile.open(path) as tar:
+            last = tar.getmembers()[-1]
+        with open(path, "r+b") as file:  # sparse on disk
+            file.seek(last.offset_data + -(-last.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE)
+            file.truncate()
             member = tarfile.TarInfo("x.jpg")
             member.size = 8 << 30
             file.write(member.tobuf(tarfile.GNU_FORMAT))
