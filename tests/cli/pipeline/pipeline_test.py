@@ -134,7 +134,9 @@ class Trace(PipelineTest):
         result = self.pipeline(self.shards, "--trace", path, "--workers", 2, "--epochs", 2)
         events = json.loads(path.read_text())["traceEvents"]
         names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-        self.assertEqual(sorted(names.values()), ["read 0", "read 1", "step", "transfer", "worker 0", "worker 1"])
+        others = sorted(name for name in names.values() if not name.startswith("read "))
+        self.assertEqual(others, ["step", "transfer", "worker 0", "worker 1"])
+        self.assertIn("read 0", names.values())
         complete = [event for event in events if event["ph"] == "X"]
         self.assertEqual(len(complete), result["trace"]["events"])
         self.assertTrue({event["ph"] for event in events} <= {"M", "X"})
