@@ -12,7 +12,6 @@
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
 #include "bench/run/run.hpp"
-#include "bench/sweep/sweep.hpp"
 #include "support/compressed.hpp"
 #include "support/errors.hpp"
 
@@ -158,12 +157,6 @@ TEST_CASE("random order and --direct are refused with a remedy; other verbs neve
   options.mode = ReadMode::sequential;
   options.direct = true;
   refused(options, "with --direct");
-  SweepOptions sweep_options;
-  sweep_options.paths = {twins.folder.path("packed")};
-  sweep_options.direct = true;
-  const auto error = failure_of([&] { sweep(sweep_options, twins.context); });
-  CHECK(error == ErrorCode::unsupported);
-  CHECK(error.says("cannot be read with --direct"));
 }
 
 TEST_CASE("a pipeline unpacks: all samples arrive, and unpacking is a stage between reading and decoding") {
