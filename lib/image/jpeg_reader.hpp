@@ -31,9 +31,7 @@ struct JpegErrors {
 /// Functions that can jump have only trivial locals: a jump over a destructor is undefined.
 class JpegReader {
  public:
-  /// Behind the last byte, libjpeg goes on with an end marker of its own; or it stops there, as Pillow lets it.
-  enum class BehindEnd { made_up, stop };
-  explicit JpegReader(unsigned max_scans, BehindEnd behind_end = BehindEnd::made_up);
+  explicit JpegReader(unsigned max_scans);
   ~JpegReader();
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
@@ -80,7 +78,6 @@ class JpegReader {
   jpeg_decompress_struct info_;
   JpegErrors errors_;
   Progress progress_;
-  BehindEnd behind_end_;
 };
 
 }  // namespace shardkit::image
