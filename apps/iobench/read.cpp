@@ -119,7 +119,7 @@ cli::Command read_command() {
                     {"iobench read shards/train --cache cold --threads 8", "from disk"},
                     {"iobench read shards/train --mode random --direct --samples 5000",
                      "single samples, bypassing the page cache"},
-                    {"iobench read volume.bin --mode random --block 256KiB --engine uring --direct --min-time 60s",
+                    {"iobench read volume.bin --mode random --block 256KiB --engine uring --direct",
                      "like fio's random read, 32 in flight in each thread"},
                     {"iobench read photos --mode imagefolder --threads 32", "the cost of opening millions of files"},
                     {"iobench read tokens.bin --sample-bytes 8192 --mode random --engine mmap",

@@ -99,7 +99,7 @@ TEST_CASE("no verb writes to an address that is not a bucket's, and none makes a
                     }
                     operands += option.field.is_operand() ? 1 : 0;
                   });
-  CHECK(operands == 13);  // DST, OUT and DIR of shardctl's verbs, DIR of checkpoint
+  CHECK(operands == 12);  // DST, OUT and DIR of shardctl's verbs, DIR of checkpoint
   CHECK(std::filesystem::is_empty(dir.path()));
   for (const char* made : {"s3:", "gs:", "file:", "-"}) CHECK_FALSE(std::filesystem::exists(made));
 }

@@ -246,9 +246,9 @@ TEST_CASE("the advice about a lease ends only this one, which a set below the fo
   cache.lease("old", kNow + 1h);
   const auto advice = [&] { return release_advice({*look_at_staged(cache.dir.path("old"))}, kNow); };
   CHECK(advice() == "; if that lease is no longer needed, run `release " + cache.dir.path("old") + " job-7`");
-  SUBCASE("a process that holds it is to be stopped") {
+  SUBCASE("one that a process held which was killed can be released") {
     take_lease(*cache.files, cache.dir.path("old"), {"job-8", kNow, kNow + 2h, "holder"});
-    CHECK(advice() == "; if that lease is no longer needed, stop its `cache hold`");
+    CHECK(advice() == "; if that lease is no longer needed, run `release " + cache.dir.path("old") + " job-8`");
   }
   SUBCASE("one that cannot be read has no id") {
     write_file(cache.dir.path("old/.shardkit/leases/x.json"), "?");
