@@ -294,7 +294,7 @@ TEST_CASE("what a field means for a comparison comes from the verb that describe
   CHECK(field("read.mean_sample_bytes").comparison.tolerance == 0.05);
   CHECK(field("host.memory_bytes").comparison.tolerance == 0.1);
   CHECK(field("pipeline.gpus").comparison.role == CompareRole::own_condition);
-  CHECK(is_free_option("budget"));
+  CHECK(is_free_option("budget_seconds"));
   CHECK_FALSE(is_free_option("threads"));
 }
 
