@@ -223,7 +223,7 @@ TEST_CASE("remedies name --drop-bad only for what it leaves out") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().sample("k", kPng, "0").end());
   CHECK(decoded(folder.path()).remedies.empty());
-  folder.write("s.tar", TarBuilder().sample("k", "no image", "0").end());
+  folder.write("s.tar", TarBuilder().sample("a", kPng, "0").sample("k", "no image", "0").end());
   REQUIRE(decoded(folder.path()).remedies.size() == 1);
   CHECK(decoded(folder.path()).remedies[0].find(" drop_bad  # ") != std::string::npos);
 }
