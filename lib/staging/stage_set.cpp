@@ -232,11 +232,17 @@ io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file) {
               fmt::format("'{}' {}; {}", path, fault, advice_for_source(path)), path);
 }
 
-std::string advice_for_source(const std::string& shard) {
-  const remedy::Named set = {io::parent_folder(shard)};
+std::string advice_for_source(const std::string& path) {
+  const std::string folder = io::parent_folder(path);
+  const std::string cached =
+      is_http_url(path) ? ", or empty a cache on the way that has it or its manifest.json from before" : "";
+  if (folder.ends_with(fmt::format("/{}", formats::kStateFolder))) {  // no shard: the set around it says how to make it again
+    return fmt::format("restore it at the source{}; {} says how to make it again", cached,
+                       remedy::in_text(remedy::verify({io::parent_folder(folder)})));
+  }
+  const remedy::Named set = {folder};
   return fmt::format(
-      "restore it at the source{}; {} lists all that is damaged there, and {} writes a set of what is left",
-      is_http_url(shard) ? ", or empty a cache on the way that has it or its manifest.json from before" : "",
+      "restore it at the source{}; {} lists all that is damaged there, and {} writes a set of what is left", cached,
       remedy::in_text(remedy::verify(set)), remedy::in_text(remedy::reshard(set, {.salvage = true})));
 }
 

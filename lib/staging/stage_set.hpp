@@ -35,8 +35,8 @@ bool is_same_version(std::string_view pin, std::string_view version);
 /// manifest, and the errors of the source.
 io::ObjectInfo find_at_source(io::ObjectSource& source, const StageFile& file);
 
-/// What helps if `shard`, a path or an address at the source, is missing or damaged there.
-std::string advice_for_source(const std::string& shard);
+/// What helps if `path`, or an address at the source, is missing or damaged there.
+std::string advice_for_source(const std::string& path);
 
 /// A file that a target must contain.
 struct ExpectedFile {

@@ -2,8 +2,9 @@
 
 What depends on the machine or the moment is masked: numbers with their units, intervals, versions, commits, dates, the host, the
 presets that a node feeds, and the verdict on a metric of two measurements. Progress is left out, and so is what iobench says of
-its machine: its warnings, its hints, and the CLAUSES below. The row of the pipeline may be missing, because on a busy machine its
-steps are too few. A line `...` in the page stands for any lines, `...` within a line for any text.
+its machine: its warnings, its hints, and the CLAUSES below; and what shardctl says of the store. The row of the pipeline may be
+missing, because on a busy machine its steps are too few. A line `...` in the page stands for any lines, `...` within a line for
+any text.
 """
 
 import re
@@ -11,7 +12,7 @@ import re
 UNITS = r"(?:[KMGT]iB|[kMGT]?B|ms|s|µs|min|h|%|x)"
 NUMBER = re.compile(r"(?<![\w.~])(?<!\w-)[-+]?\d[\d,]*(?:\.\d+)*(?:e-?\d+)?(?:\s?" + UNITS + r"(?![A-Za-z]))?(?:/s\b)?")
 PROGRESS = r"(stage \d+ of \d+: )?[a-z][a-z -]*( \d+ %  |  \d+ s$)"
-NOTES = re.compile(r"^(" + PROGRESS + r"|[a-z]+ +\d+/\d+|iobench: warning: |hint: )")
+NOTES = re.compile(r"^(" + PROGRESS + r"|[a-z]+ +\d+/\d+|iobench: warning: |shardctl: warning: this store |hint: )")
 MAY_BE_MISSING = re.compile(r"pipeline  ")
 VERDICT = re.compile(r"^(pass|improved|regressed|inconclusive)(?=\s+[a-z_-]+\.)")
 

@@ -41,8 +41,8 @@ io::StoreChecks probe_store(io::ObjectStore& store, const StoreListing& objects,
   checks.keeps_objects = store.keeps_objects(kProbe, as_bytes(kProbeText), stop);
   if (!checks.keeps_objects) {
     context.warn("store_without_conditions",
-                 "'{}' may replace an object although it must be new: do not let two commands that write other bytes "
-                 "run at the same time there",
+                 "this store replaces an object even if the request forbids it, so nothing keeps two commands that write "
+                 "different data to '{}' at the same moment apart: run one at a time",
                  store.location());
   }
   remove_record(store, kProbe, {});

@@ -79,6 +79,9 @@ class Kills(SetTest):
     def test_the_same_command_after_kills_at_random_times_makes_the_set_of_the_disk(self):
         moments = random.Random(17)
         expected = self.on_disk()
+        began = time.monotonic()
+        self.result("convert", self.src, "s3://sets/not-killed", "--samples", "40")
+        whole = time.monotonic() - began
         kills = targets = 0
         while kills < (100 if SOAK else 8):
             targets += 1
@@ -88,7 +91,7 @@ class Kills(SetTest):
             while killed:
                 process = subprocess.Popen(self.command("convert", *options), stdout=subprocess.DEVNULL,
                                            stderr=subprocess.DEVNULL, env=self.env)
-                time.sleep(moments.uniform(0.02, 0.9))
+                time.sleep(moments.uniform(0.02, 1.5 * whole))
                 killed = process.poll() is None
                 process.send_signal(signal.SIGKILL)
                 kills += killed

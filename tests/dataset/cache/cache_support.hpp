@@ -18,9 +18,11 @@ struct SampleCache {
         .make();
   }
 
+  /// A lease that ends `time` from now. One that has ended was taken before the folders were last used.
   void lease(const std::string& name, const std::string& owner, std::chrono::seconds time) const {
     const shardkit::system::WallTime now = shardkit::system::system_clock().now();
-    shardkit::staging::take_lease(*shardkit::io::posix_file_system(), dir.path(name), {owner, now, now + time});
+    const shardkit::system::WallTime taken = now + 3 * std::min(time, std::chrono::seconds(0));
+    shardkit::staging::take_lease(*shardkit::io::posix_file_system(), dir.path(name), {owner, taken, now + time});
   }
   bool holds(const std::string& name) const { return std::filesystem::exists(dir.path(name)); }
 

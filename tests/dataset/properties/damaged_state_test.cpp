@@ -111,7 +111,8 @@ std::string staged(const std::string& folder) {
   StageOptions options;
   options.sources = {folder + "/set"};
   options.target = folder + "/copy";
-  stage(options, context);
+  const StageResult result = stage(options, context);
+  if (result.failed > 0) throw Error(ErrorCode::corrupt, "files failed");
   return product(folder + "/copy");
 }
 

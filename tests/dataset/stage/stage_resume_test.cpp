@@ -69,20 +69,21 @@ TEST_CASE("a stage that broke inside a file goes on there") {
   CHECK_FALSE(std::filesystem::exists(dir.path("out/big.bin")));
   CHECK_FALSE(std::filesystem::exists(dir.path("out/.shardkit/staged.json")));
   source.repair();
+  const std::uint64_t small = source.content["small.bin"].size();  // was staged by the first command
   SUBCASE("with the bytes that were durable") {
     source.bytes_read = 0;
     const StageResult result = run(source, options);
-    CHECK(result.bytes_reused == 3 * kPart);
-    CHECK(source.bytes_read == 2 * kPart + 17 + 100);
+    CHECK(result.bytes_reused == 3 * kPart + small);
+    CHECK(source.bytes_read == 2 * kPart + 17);
     CHECK(result.verified == staging::Verified::size);
   }
   SUBCASE("but not with bytes of another version of the file") {
     source.content["big.bin"][0] ^= 1;
-    CHECK(run(source, options).bytes_reused == 0);
+    CHECK(run(source, options).bytes_reused == small);
   }
   SUBCASE("but not where the partial file got shorter than the journal says") {
     std::filesystem::resize_file(partial_in(dir.path("out")), kPart);
-    CHECK(run(source, options).bytes_reused == 0);
+    CHECK(run(source, options).bytes_reused == small);
   }
   CHECK(staged_content(dir.path("out")) == source.content);
 }
@@ -106,6 +107,7 @@ TEST_CASE("a partial file that rotted is noticed by its checksum and fetched ane
   source.break_at("big.tar", 2 * kPart);
   CHECK(failure(source, options).code() == ErrorCode::io);
   source.repair();
+  const std::uint64_t small = index.text().size();  // was staged by the first command
   const std::string partial = partial_in(options.target);
   std::string rotten = read_file(partial);
   SUBCASE("rotten") {
@@ -113,12 +115,12 @@ TEST_CASE("a partial file that rotted is noticed by its checksum and fetched ane
     write_file(partial, rotten);
     const StageResult result = run(source, options);
     CHECK(result.retries == 1);
-    CHECK(result.bytes_reused == 0);
+    CHECK(result.bytes_reused == small);
   }
   SUBCASE("sound") {
     const StageResult result = run(source, options);
     CHECK(result.retries == 0);
-    CHECK(result.bytes_reused == 2 * kPart);
+    CHECK(result.bytes_reused == 2 * kPart + small);
   }
   CHECK(staged_content(options.target) == source.content);
 }
@@ -191,7 +193,8 @@ TEST_CASE("a failure at any moment of a set without hashes leaves nothing that t
     files.fail_at(moment, ErrorCode::io);
     Context context;
     try {
-      CHECK_FALSE(stage_on(files, source, wanted(options), options, context, steps()).failure);  // of the own disk
+      const auto result = stage_on(files, source, wanted(options), options, context, steps());
+      CHECK_FALSE(result.failure);  // a fault of the own disk is none of a file
     } catch (const Error&) {
     }
     const auto cuts = files.after_power_cuts();
