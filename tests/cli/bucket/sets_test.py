@@ -76,12 +76,15 @@ class Sets(SetTest):
 
 
 class Kills(SetTest):
+    def seconds_of(self, *words):
+        began = time.monotonic()
+        self.result(*words)
+        return time.monotonic() - began
+
     def test_the_same_command_after_kills_at_random_times_makes_the_set_of_the_disk(self):
         moments = random.Random(17)
         expected = self.on_disk()
-        began = time.monotonic()
-        self.result("convert", self.src, "s3://sets/not-killed", "--samples", "40")
-        whole = time.monotonic() - began
+        whole = min(self.seconds_of("convert", self.src, f"s3://sets/not-killed-{i}", "--samples", "40") for i in range(3))
         kills = targets = 0
         while kills < (100 if SOAK else 8):
             targets += 1
