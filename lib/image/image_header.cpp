@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/text.hpp"
 #include "image/byte_order.hpp"
+
+using namespace std::string_view_literals;
 
 namespace shardkit::image {
 namespace {
@@ -17,7 +20,9 @@ constexpr unsigned kRst0 = 0xD0;
 constexpr unsigned kSoi = 0xD8;
 constexpr unsigned kEoi = 0xD9;
 constexpr unsigned kSos = 0xDA;
+constexpr unsigned kApp0 = 0xE0;
 constexpr unsigned kApp1 = 0xE1;
+constexpr unsigned kApp2 = 0xE2;
 constexpr unsigned kApp14 = 0xEE;
 constexpr unsigned kTem = 0x01;
 
@@ -76,7 +81,7 @@ unsigned read_orientation(Bytes segment) {
   const bool little = as_text(tiff).starts_with("II");
   const auto u16 = [&](std::size_t at) { return little ? little_u16(tiff, at) : big_u16(tiff, at); };
   const std::size_t directory = little ? little_u32(tiff, 4) : big_u32(tiff, 4);
-  if (directory > tiff.size() - 2) return 1;
+  if (directory + 2 > tiff.size()) return 1;
   const std::size_t entries = u16(directory);
   for (std::size_t i = 0; i < entries; ++i) {
     const std::size_t entry = directory + 2 + 12 * i;
@@ -91,6 +96,11 @@ unsigned read_orientation(Bytes segment) {
 /// Adds the facts of one segment; false if it contradicts the format.
 bool read_segment(unsigned marker, Bytes segment, JpegHeader& header) {
   if (is_frame_header(marker)) return read_frame(segment, marker, header);
+  // What Pillow's header parser (JpegImagePlugin.APP, SOF) reads without a look at the length.
+  const std::string_view text = as_text(segment);
+  if (marker == kApp0 && text.starts_with("JFIF") && segment.size() < 7) return false;
+  if (marker == kApp2 && text.starts_with("ICC_PROFILE\0"sv) && segment.size() < 14) return false;
+  if (marker == kApp14 && text.starts_with("Adobe") && segment.size() < 7) return false;
   if (marker == kApp1 && header.orientation == 1) header.orientation = read_orientation(segment);
   if (marker == kApp14 && segment.size() >= 12 && as_text(segment).starts_with("Adobe")) {
     header.adobe = true;
@@ -109,17 +119,15 @@ unsigned next_marker(Bytes file, std::size_t& at) {
   }
 }
 
-using namespace std::string_view_literals;
-
 std::string_view text_at(Bytes file, std::size_t at, std::size_t count) {
   return file.size() < at + count ? std::string_view{} : as_text(file.subspan(at, count));
 }
 
-/// Netpbm: P1 to P6, then white space.
+/// Netpbm: P1 to P6, or Pf for floats, then white space.
 bool is_pnm(Bytes head) {
   if (head.size() < 3 || byte_at(head, 0) != 'P') return false;
   const std::uint32_t digit = byte_at(head, 1);
-  return digit >= '1' && digit <= '6' && std::isspace(static_cast<int>(byte_at(head, 2))) != 0;
+  return ((digit >= '1' && digit <= '6') || digit == 'f') && std::isspace(static_cast<int>(byte_at(head, 2))) != 0;
 }
 
 /// PNG: the first chunk is IHDR, with width and height at 16 and 20 (PNG 1.2, 11.2.2).
@@ -143,19 +151,26 @@ std::optional<ImageSize> bmp_size(Bytes file) {
 
 /// WebP: canvas of VP8X, else the frame header of VP8 or VP8L (RFC 9649).
 std::optional<ImageSize> webp_size(Bytes file) {
-  if (file.size() < 30) return std::nullopt;
   const std::string_view chunk = text_at(file, 12, 4);
+  if (chunk == "VP8L" && file.size() >= 25) {
+    const std::uint32_t packed = little_u32(file, 21);
+    return ImageSize{(packed & 0x3FFFU) + 1, ((packed >> 14U) & 0x3FFFU) + 1};
+  }
+  if (file.size() < 30) return std::nullopt;
   if (chunk == "VP8X") {
     const std::uint32_t width = little_u32(file, 24) & 0xFFFFFFU;
     const std::uint32_t height = little_u16(file, 27) | byte_at(file, 29) << 16U;
     return ImageSize{width + 1, height + 1};
   }
   if (chunk == "VP8 ") return ImageSize{little_u16(file, 26) & 0x3FFFU, little_u16(file, 28) & 0x3FFFU};
-  if (chunk == "VP8L") {
-    const std::uint32_t packed = little_u32(file, 21);
-    return ImageSize{(packed & 0x3FFFU) + 1, ((packed >> 14U) & 0x3FFFU) + 1};
-  }
   return std::nullopt;
+}
+
+/// HEIF's kinds by their brand (ISO/IEC 23008-12, AVIF 1.1).
+ImageKind brand_kind(std::string_view brand) {
+  if (brand == "avif" || brand == "avis") return ImageKind::avif;
+  constexpr std::array heifs{"heic"sv, "heix"sv, "hevc"sv, "heim"sv, "heis"sv, "mif1"sv, "msf1"sv};
+  return std::ranges::find(heifs, brand) == heifs.end() ? ImageKind::unknown : ImageKind::heic;
 }
 
 std::optional<ImageSize> jpeg_size(Bytes file) {
@@ -212,7 +227,30 @@ ImageKind sniff_image(Bytes head) {
   if (std::ranges::any_of(tiffs, [&](std::string_view magic) { return text.starts_with(magic); }))
     return ImageKind::tiff;
   if (is_pnm(head)) return ImageKind::pnm;
+  if (text_at(head, 4, 4) == "ftyp"sv) return brand_kind(text_at(head, 8, 4));
+  if (text.starts_with("\xFF\x0A"sv) || text.starts_with("\0\0\0\x0CJXL "sv)) return ImageKind::jpeg_xl;
+  if (text.starts_with("\0\0\0\x0CjP  "sv) || text.starts_with("\xFF\x4F\xFF\x51"sv)) return ImageKind::jpeg_2000;
   return ImageKind::unknown;
+}
+
+ImageKind promised_kind(std::string_view extension) {
+  if (extension.starts_with('.')) extension.remove_prefix(1);
+  using enum ImageKind;
+  using Promise = std::pair<std::string_view, ImageKind>;
+  constexpr std::array promises{
+      Promise{"jpg", jpeg},  Promise{"jpeg", jpeg}, Promise{"jfif", jpeg},   Promise{"jpe", jpeg},
+      Promise{"png", png},   Promise{"gif", gif},   Promise{"webp", webp},   Promise{"bmp", bmp},
+      Promise{"tif", tiff},  Promise{"tiff", tiff}, Promise{"ppm", pnm},     Promise{"pgm", pnm},
+      Promise{"pbm", pnm},   Promise{"pnm", pnm},   Promise{"pfm", pnm},     Promise{"avif", avif},
+      Promise{"heic", heic}, Promise{"heif", heic}, Promise{"jxl", jpeg_xl}, Promise{"jp2", jpeg_2000}};
+  const auto* const found = std::ranges::find(promises, lower_case(extension), &Promise::first);
+  return found == promises.end() ? unknown : found->second;
+}
+
+bool is_image(std::string_view extension, Bytes head) {
+  if (promised_kind(extension) != ImageKind::unknown) return true;
+  const ImageKind kind = sniff_image(head);  // a text may start with "BM" or "P5 "
+  return kind != ImageKind::unknown && kind != ImageKind::bmp && kind != ImageKind::pnm;
 }
 
 std::optional<ImageSize> image_size(Bytes file) {

@@ -27,6 +27,17 @@ void note_message(j_common_ptr info, int level) {
 
 void print_nothing(j_common_ptr /*info*/) {}
 
+boolean stop_at_end(j_decompress_ptr info) {
+  errors_of(reinterpret_cast<j_common_ptr>(info))->input_ended = true;
+  return FALSE;
+}
+
+void skip_to_end(j_decompress_ptr info, long count) {
+  const std::size_t skipped = std::min(info->src->bytes_in_buffer, static_cast<std::size_t>(std::max(count, 0L)));
+  info->src->next_input_byte += skipped;
+  info->src->bytes_in_buffer -= skipped;
+}
+
 }  // namespace
 
 void JpegErrors::install() {
@@ -44,7 +55,8 @@ void JpegErrors::reset() {
   input_ended = false;
 }
 
-JpegReader::JpegReader(unsigned max_scans) : info_{}, errors_{}, progress_{} {
+JpegReader::JpegReader(unsigned max_scans, BehindEnd behind_end)
+    : info_{}, errors_{}, progress_{}, behind_end_(behind_end) {
   errors_.install();
   progress_.base.progress_monitor = watch_scans;
   progress_.max_scans = static_cast<int>(max_scans);
@@ -77,8 +89,11 @@ bool JpegReader::read_header(Bytes jpeg) {
   jpeg_destroy_decompress(&info_);
   create();
   jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
-  jpeg_read_header(&info_, TRUE);
-  return true;
+  if (behind_end_ == BehindEnd::stop) {
+    info_.src->fill_input_buffer = stop_at_end;
+    info_.src->skip_input_data = skip_to_end;
+  }
+  return jpeg_read_header(&info_, TRUE) == JPEG_HEADER_OK;
 }
 
 bool JpegReader::start(unsigned scale_divisor, bool keep_gray, bool smooth_chroma) {
@@ -90,8 +105,7 @@ bool JpegReader::start(unsigned scale_divisor, bool keep_gray, bool smooth_chrom
   info_.do_fancy_upsampling = smooth_chroma ? TRUE : FALSE;
   info_.scale_num = 1;
   info_.scale_denom = scale_divisor;
-  jpeg_start_decompress(&info_);
-  return true;
+  return jpeg_start_decompress(&info_) != FALSE;
 }
 
 bool JpegReader::crop_columns(std::uint32_t& x, std::uint32_t& width) {

@@ -31,7 +31,9 @@ struct JpegErrors {
 /// Functions that can jump have only trivial locals: a jump over a destructor is undefined.
 class JpegReader {
  public:
-  explicit JpegReader(unsigned max_scans);
+  /// Behind the last byte, libjpeg goes on with an end marker of its own; or it stops there, as Pillow lets it.
+  enum class BehindEnd { made_up, stop };
+  explicit JpegReader(unsigned max_scans, BehindEnd behind_end = BehindEnd::made_up);
   ~JpegReader();
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
@@ -78,6 +80,7 @@ class JpegReader {
   jpeg_decompress_struct info_;
   JpegErrors errors_;
   Progress progress_;
+  BehindEnd behind_end_;
 };
 
 }  // namespace shardkit::image

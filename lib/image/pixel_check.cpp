@@ -7,9 +7,12 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <jerror.h>
 #include <png.h>
 #include <webp/decode.h>
 #include <webp/demux.h>
+
+#include "image/png_file.hpp"
 
 namespace shardkit::image {
 namespace {
@@ -49,7 +52,6 @@ class PngReader {
     return true;
   }
 
-  bool ended() const { return ended_; }
   const std::string& message() const { return message_; }
 
  private:
@@ -62,8 +64,7 @@ class PngReader {
   static void on_read(png_structp png, png_bytep out, std::size_t size) {
     auto* self = static_cast<PngReader*>(png_get_io_ptr(png));
     if (self->left_.size() < size) {
-      self->ended_ = true;
-      png_error(png, "the data ends early");
+      png_error(png, "the data ends early; all rows are there");
     }
     std::memcpy(out, self->left_.data(), size);
     self->left_ = self->left_.subspan(size);
@@ -75,13 +76,20 @@ class PngReader {
   std::jmp_buf landing_{};
   std::vector<png_byte> row_;
   std::string message_;
-  bool ended_ = false;
 };
 
+/// libpng compares all checksums and wants the last chunk; Pillow neither compares those of pixels nor looks at what
+/// follows the last row.
 PixelVerdict check_png(Bytes file) {
+  PngFile png(file);
+  if (!png.open()) return failed(DecodeFailure::corrupt, png.fault());
   PngReader reader(file);
-  if (reader.read()) return {};
-  return failed(reader.ended() ? DecodeFailure::truncated : DecodeFailure::corrupt, reader.message());
+  const bool clean = reader.read();
+  if (!clean && !png.read_rows()) {
+    return failed(png.ended() ? DecodeFailure::truncated : DecodeFailure::corrupt, png.fault());
+  }
+  if (!png.read_end()) return failed(DecodeFailure::corrupt, png.fault());
+  return clean ? PixelVerdict{} : failed(DecodeFailure::warned, reader.message());
 }
 
 struct DeleteDemuxer {
@@ -138,7 +146,8 @@ bool is_too_large(const ImageSize& size, ImageKind kind) {
 }  // namespace
 
 bool has_decoder(ImageKind kind) {
-  return kind == ImageKind::jpeg || kind == ImageKind::png || kind == ImageKind::webp;
+  using enum ImageKind;
+  return kind == jpeg || kind == png || kind == webp || kind == gif || kind == bmp || kind == pnm;
 }
 
 PixelVerdict check_pixels(Bytes image) {
@@ -150,6 +159,37 @@ PixelVerdict check_pixels(Bytes image) {
     return failed(DecodeFailure::too_large, fmt::format("{} x {} pixels", size->width, size->height));
   }
   return kind == ImageKind::png ? check_png(image) : check_webp(image);
+}
+
+PixelVerdict PixelChecker::check(Bytes image) {
+  return sniff_image(image) == ImageKind::jpeg ? check_jpeg(image) : check_pixels(image);
+}
+
+PixelVerdict PixelChecker::check_jpeg(Bytes image) {
+  constexpr std::uint32_t at_a_time = 8;
+  const JpegErrors& errors = reader_.errors();
+  bool whole = reader_.read_header(image);
+  if (whole && std::uint64_t{reader_.image_width()} * reader_.image_height() > kMostCheckedPixels) {
+    return failed(DecodeFailure::too_large,
+                  fmt::format("{} x {} pixels", reader_.image_width(), reader_.image_height()));
+  }
+  whole = whole && reader_.start(1, true, false);
+  if (whole) {
+    const std::size_t stride = std::size_t{reader_.output_width()} * reader_.output_channels();
+    rows_.resize(stride * at_a_time);
+    std::uint32_t left = reader_.output_height();
+    while (whole && left > 0) {
+      const std::uint32_t rows = std::min(left, at_a_time);
+      whole = reader_.read_rows(rows_.data(), stride, rows);
+      left -= rows;
+    }
+  }
+  if (whole) reader_.finish();  // without an end marker it stops, which does not matter any more
+  if (reader_.too_many_scans()) return failed(DecodeFailure::too_many_scans);
+  if (errors.error_code == JERR_EMPTY_IMAGE) return failed(DecodeFailure::zero_pixels);
+  if (errors.error_code != 0) return failed(DecodeFailure::corrupt, errors.text);
+  if (!whole) return failed(DecodeFailure::truncated, fmt::format("the JPEG ends early, after {} bytes", image.size()));
+  return errors.warned ? failed(DecodeFailure::warned, errors.text) : PixelVerdict{};
 }
 
 }  // namespace shardkit::image

@@ -36,6 +36,17 @@ std::string exif(char orientation, bool little) {
 
 }  // namespace
 
+TEST_CASE("the orientation is found wherever Exif's directory is") {
+  for (const bool little : {true, false}) {
+    for (const std::size_t gap : {0U, 8U, 40U}) {
+      std::string moved = exif(6, little);
+      moved[6 + (little ? 4 : 7)] = static_cast<char>(8 + gap);
+      moved.insert(6 + 8, gap, '\0');
+      CHECK(read_jpeg_header(with_segment(some_jpeg(), 0xE1, moved)).header.orientation == 6);
+    }
+  }
+}
+
 TEST_CASE("the header's facts are read") {
   const JpegHeaderResult read = read_jpeg_header(some_jpeg({.subsampling = Subsampling::s422, .progressive = true}));
   REQUIRE(read.status == JpegHeaderStatus::ok);

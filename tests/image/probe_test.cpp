@@ -18,7 +18,7 @@ namespace {
 
 const std::string kPng =
     "\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\0\x01\x02\0\0\0\x07\x08\x02\0\0\0crc!\0\0\0\0IEND\xAE\x42\x60\x82"s;
-const std::string kGif = "GIF89a\x05\x01\x03\0\0\0\0;"s;
+const std::string kGif = "GIF89a\x05\x01\x03\0\0\0\0;"s;  // without a frame
 const std::string kBmp = "BM" + std::string(16, '\0') + "\x0A\0\0\0\xFB\xFF\xFF\xFF"s + std::string(28, '\0');
 
 std::string webp(const std::string& chunk_and_body) {
@@ -37,12 +37,29 @@ ByteVector some_jpeg() {
 const std::string kPgm = "P5 # gray\n2 3\n255\nabcdef"s;
 const std::string kDeep = "P6\n1 1\n65535\nabcdef"s;
 const std::string kBits = "P4\n9 2\nabcd"s;
-/// A BMP of 10 x 5 pixels of 24 bits: rows of 32 bytes.
-const std::string kRows = "BM"s + std::string(8, '\0') + "\x36\0\0\0\x28\0\0\0\x0A\0\0\0\xFB\xFF\xFF\xFF\1\0\x18\0"s +
-                          std::string(24 + 5 * 32, '\0');
-/// Little and big endian: four bytes of rows, then a directory of one entry.
-const std::string kTiff = "II*\0\x0C\0\0\0rows\1\0"s + std::string(12 + 4, 'e');
-const std::string kBigEndianTiff = "MM\0*\0\0\0\x0Crows\0\1"s + std::string(12 + 4, 'e');
+/// A BMP of 8 x 5 pixels of 24 bits: rows of 24 bytes.
+const std::string kRows = "BM"s + std::string(8, '\0') + "\x36\0\0\0\x28\0\0\0\x08\0\0\0\xFB\xFF\xFF\xFF\1\0\x18\0"s +
+                          std::string(24 + 5 * 24, '\0');
+/// 2 x 2 gray pixels.
+std::string tiff(bool little, bool directory_first) {
+  const auto number = [&](unsigned value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * (little ? i : bytes - 1 - i));
+    return text;
+  };
+  const unsigned size = 2 + 4 * 12 + 4;
+  const unsigned directory = directory_first ? 8 : 12;
+  std::string tags = number(4, 2);
+  for (const auto& [tag, value] :
+       {std::pair{256U, 2U}, {257U, 2U}, {258U, 8U}, {273U, directory_first ? 8 + size : 8}}) {
+    tags += number(tag, 2) + number(4, 2) + number(1, 4) + number(value, 4);
+  }
+  tags += number(0, 4);
+  const std::string head = (little ? "II" : "MM") + number(42, 2) + number(directory, 4);
+  return directory_first ? head + tags + "rows" : head + "rows" + tags;
+}
+const std::string kTiff = tiff(true, true);
+const std::string kBigEndianTiff = tiff(false, true);
 
 std::string name_of(const std::optional<ImageProblem>& problem) {
   return problem ? std::string(enum_name(problem->flaw)) : "none";
@@ -77,6 +94,9 @@ TEST_CASE("kinds are recognized by their first bytes") {
   CHECK(sniff_image(as_bytes("MM\0*rest"s)) == ImageKind::tiff);
   CHECK(sniff_image(as_bytes("II+\0rest"s)) == ImageKind::tiff);  // BigTIFF
   CHECK(sniff_image(as_bytes("P6\n4 4 255\n")) == ImageKind::pnm);
+  CHECK(sniff_image(as_bytes("\0\0\0\x1C"s + "ftypheic")) == ImageKind::heic);
+  CHECK(sniff_image(as_bytes("\0\0\0\x1C"s + "ftypavif")) == ImageKind::avif);
+  CHECK(sniff_image(as_bytes("\0\0\0\x1C"s + "ftypisom")) == ImageKind::unknown);  // MP4
   CHECK(sniff_image(as_bytes("P7\n")) == ImageKind::unknown);
   CHECK(sniff_image(as_bytes("RIFFxxxxWAVE")) == ImageKind::unknown);
   CHECK(sniff_image({}) == ImageKind::unknown);
@@ -100,7 +120,8 @@ TEST_CASE("sound files have no problem, whatever the case of their extension") {
   CHECK(problem_of(as_bytes(kPng), ".png") == "none");
   CHECK(problem_of(as_bytes(kLossy), ".webp") == "none");
   CHECK(problem_of(as_bytes("P5 1 1 255 x"), ".pgm") == "none");
-  CHECK(problem_of(as_bytes("P2 1 1 255"), ".pgm") == "none");  // as text: it does not say where it ends
+  CHECK(problem_of(as_bytes("P2 1 2 255 7 # seven\n255"), ".pgm") == "none");
+  CHECK(problem_of(as_bytes(tiff(true, false)), ".tif") == "none");
   CHECK(problem_of(as_bytes(kPng), ".data") == "none");
 }
 
@@ -116,6 +137,15 @@ TEST_CASE("each problem has its code, and a text for people") {
   ByteVector jpeg = some_jpeg();
   jpeg.resize(jpeg.size() - 2);
   CHECK(problem_of(jpeg, ".jpg") == "no_end");
+  CHECK(problem_of(as_bytes("P6 hello"), ".ppm") == "truncated");
+  CHECK(problem_of(as_bytes("P2 1 2 255 7 x "), ".pgm") == "corrupt_header");
+  CHECK(problem_of(as_bytes("P6 999999999 999999999 255\n"), ".ppm") == "too_large");
+  std::string bits = kRows;
+  bits[28] = 99;
+  CHECK(problem_of(as_bytes(bits), ".bmp") == "corrupt_header");
+  CHECK(problem_of(as_bytes(kGif), ".gif") == "corrupt_header");
+  CHECK(problem_of(as_bytes("\0\0\0\x1C"s + "ftypheic"), ".jpg") == "unsupported");
+  CHECK(problem_of(as_bytes("\0\0\0\x1C"s + "ftypavif"), ".jpg") == "other_format");
 }
 
 TEST_CASE("a file cut at any length has a problem, which its ends show") {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
-#include "formats/sample_name.hpp"
 #include "image/image_header.hpp"
 #include "image/image_problem.hpp"
 #include "image/pixel_check.hpp"
@@ -21,9 +20,10 @@ std::string_view last_extension(std::string_view extension) { return extension.s
 
 /// By image::ImageFlaw, in its order.
 constexpr std::array kFlawCodes{
-    ProblemCode::image_truncated, ProblemCode::image_not_an_image, ProblemCode::image_other_format,
-    ProblemCode::image_truncated, ProblemCode::image_no_end,       ProblemCode::image_data_after_end,
-    ProblemCode::image_corrupt,   ProblemCode::image_zero_pixels,
+    ProblemCode::image_truncated,   ProblemCode::image_not_an_image, ProblemCode::image_other_format,
+    ProblemCode::image_truncated,   ProblemCode::image_no_end,       ProblemCode::image_data_after_end,
+    ProblemCode::image_corrupt,     ProblemCode::image_zero_pixels,  ProblemCode::image_too_large,
+    ProblemCode::image_unsupported,
 };
 static_assert(kFlawCodes.size() == kEnumNames<image::ImageFlaw>.size());
 
@@ -47,24 +47,24 @@ constexpr std::array kDecodeCodes{
 };
 static_assert(kDecodeCodes.size() == kEnumNames<image::DecodeFailure>.size());
 
-/// A JPEG without an end marker is decoded as if it had one: then libjpeg complains only of rows that are missing.
-std::optional<ImageFault> fault_without_end(image::JpegDecoder& decoder, Bytes image, ImageFault no_end) {
+/// The fault of a JPEG or PNG without its end: some readers may find all rows.
+ImageFault fault_without_end(image::PixelChecker& checker, Bytes image, std::string text) {
+  const auto is_whole = [&](Bytes bytes) {
+    const image::DecodeFailure failure = checker.check(bytes).failure;
+    return failure == image::DecodeFailure::none || failure == image::DecodeFailure::warned;
+  };
+  if (is_whole(image)) return {ProblemCode::image_damaged, text + "; all rows are there"};
   std::vector<std::byte> ended(image.begin(), image.end());
   ended.insert(ended.end(), {std::byte{0xFF}, std::byte{0xD9}});
-  const bool whole = decoder.decode(ended).failure == image::DecodeFailure::none;
-  return whole ? no_end : ImageFault{ProblemCode::image_truncated, std::move(no_end.text)};
+  const bool jpeg = image::sniff_image(image) == image::ImageKind::jpeg;
+  return {jpeg && is_whole(ended) ? ProblemCode::image_no_end : ProblemCode::image_truncated, std::move(text)};
 }
 
 /// What decoding finds in an image with a sound header.
-std::optional<ImageFault> pixel_fault(image::JpegDecoder& decoder, Bytes image) {
-  if (image::sniff_image(image) != image::ImageKind::jpeg) {
-    const image::PixelVerdict checked = image::check_pixels(image);
-    if (checked.failure == image::DecodeFailure::none) return std::nullopt;
-    return ImageFault{decode_code(checked.failure), checked.message};
-  }
-  const image::Decoded decoded = decoder.decode(image);
-  if (decoded.failure != image::DecodeFailure::none) {
-    return ImageFault{decode_code(decoded.failure), std::string(decoded.message)};
+std::optional<ImageFault> pixel_fault(image::PixelChecker& checker, Bytes image) {
+  image::PixelVerdict checked = checker.check(image);
+  if (checked.failure != image::DecodeFailure::none) {
+    return ImageFault{decode_code(checked.failure), std::move(checked.message)};
   }
   if (image::read_jpeg_header(image).header.is_cmyk()) return ImageFault{ProblemCode::image_cmyk, {}};
   return std::nullopt;
@@ -78,7 +78,9 @@ std::string ImageFault::describe() const { return fmt::format("{}: {}", problem_
 
 ProblemCode decode_code(image::DecodeFailure failure) { return kDecodeCodes[static_cast<std::size_t>(failure)]; }
 
-bool is_image_member(std::string_view extension) { return formats::is_image_extension(last_extension(extension)); }
+bool is_image_member(std::string_view extension, Bytes head) {
+  return image::is_image(last_extension(extension), head);
+}
 
 std::optional<ImageFault> ends_fault(Bytes image, std::string_view extension) {
   return most_severe(image::ends_problem, image, last_extension(extension));
@@ -92,12 +94,12 @@ bool needs_decoding(const std::optional<ImageFault>& fault) {
   return fault && fault->code == ProblemCode::image_no_end;
 }
 
-std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension) {
+std::optional<ImageFault> image_fault(image::PixelChecker& checker, Bytes image, std::string_view extension) {
   if (image.size() > kLargestImage) return ImageFault{ProblemCode::image_too_large, format_size(image.size())};
   std::optional<ImageFault> fault = header_fault(image, extension);
+  if (needs_decoding(fault)) return fault_without_end(checker, image, std::move(fault->text));
   if (fault && fault->is_error()) return fault;
-  if (needs_decoding(fault)) return fault_without_end(decoder, image, std::move(*fault));
-  std::optional<ImageFault> found = pixel_fault(decoder, image);
+  std::optional<ImageFault> found = pixel_fault(checker, image);
   return found ? found : fault;
 }
 

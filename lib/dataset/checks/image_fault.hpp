@@ -7,7 +7,7 @@
 
 #include "core/bytes.hpp"
 #include "dataset/checks/problem.hpp"
-#include "image/jpeg_decoder.hpp"
+#include "image/pixel_check.hpp"
 
 /// The only judge of images, used by verify, convert --validate and reshard --drop-bad.
 namespace shardkit::dataset {
@@ -31,8 +31,9 @@ struct ImageFault {
 /// The finding of verify for an image that cannot be decoded.
 ProblemCode decode_code(image::DecodeFailure failure);
 
-/// True for members that are judged: "jpg", "seg.png".
-bool is_image_member(std::string_view extension);
+/// True for members that are judged: "jpg", "seg.png", and every other whose content starts as an image.
+/// image::kSniffedBytes of it are enough.
+bool is_image_member(std::string_view extension, Bytes head);
 
 /// Looks at the first and the last bytes of a whole image (image::ends_problem()). `extension` is the member's. Empty
 /// for a sound image, here and below. Thread-safe.
@@ -41,12 +42,11 @@ std::optional<ImageFault> ends_fault(Bytes image, std::string_view extension);
 /// Looks at the header, too. Thread-safe.
 std::optional<ImageFault> header_fault(Bytes image, std::string_view extension);
 
-/// True if only the rows show whether the fault that one of the above found is an error: for a JPEG without an end
-/// marker, which image_fault() then decodes.
+/// True if only the rows show what the fault is that one of the above found: for a JPEG or PNG without its end, which
+/// image_fault() then decodes.
 bool needs_decoding(const std::optional<ImageFault>& fault);
 
-/// Looks at all of an image: a JPEG, PNG or WebP is decoded to its last row, of another kind (image::has_decoder()) the
-/// header and the end are compared with the format.
-std::optional<ImageFault> image_fault(image::JpegDecoder& decoder, Bytes image, std::string_view extension);
+/// Looks at all of an image: it is decoded to its last row, or followed by its offsets (image::has_decoder()).
+std::optional<ImageFault> image_fault(image::PixelChecker& checker, Bytes image, std::string_view extension);
 
 }  // namespace shardkit::dataset

@@ -79,6 +79,7 @@ enum class ProblemCode {
   image_corrupt,
   image_damaged,
   image_not_an_image,
+  image_unsupported,
   image_other_format,
   image_zero_pixels,
   image_too_large,

@@ -82,7 +82,7 @@ class FolderSource final : public SampleSource {
         source_(source),
         amendments_(amendments.files),
         rules_(image_rules(head_)),
-        decoders_(rules_.validate == Validate::none ? 0 : cores),
+        checkers_(rules_.validate == Validate::none ? 0 : cores),
         resizers_(rules_.resize ? cores : 0, [this] { return std::make_unique<image::JpegResizer>(*rules_.resize); }),
         counts_(counts) {}
 
@@ -182,7 +182,7 @@ class FolderSource final : public SampleSource {
       return bad_file(path, file, {.state = file}, fmt::format("'{}' {}", path, fault.text), fault);
     }
     std::string why;
-    if (is_image_member(member.extension)) why = image_problem(content, file.extension, path);
+    if (is_image_member(member.extension, content)) why = image_problem(content, file.extension, path);
     if (why.empty() && &file == &sample.image && rules_.resize) why = resize_image(file, content);
     if (why.empty()) return std::nullopt;
     if (source_.on_bad == OnBad::keep) {
@@ -290,7 +290,7 @@ class FolderSource final : public SampleSource {
           rules_.validate == Validate::magic ? ends_fault(content, extension) : header_fault(content, extension);
       if (!needs_decoding(fault)) return fault;
     }
-    return image_fault(*decoders_.borrow(), content, extension);
+    return image_fault(*checkers_.borrow(), content, extension);
   }
 
   /// Puts the smaller image in the place of `content`, which shrinks. The answer is why that failed.
@@ -323,7 +323,7 @@ class FolderSource final : public SampleSource {
   const SourceRules source_;
   const std::map<std::string, KnownBadFile>& amendments_;
   const ImageRules rules_;
-  sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
+  sync::LoanPool<image::PixelChecker> checkers_;  ///< for hundreds of threads that read
   sync::LoanPool<image::JpegResizer> resizers_;
   ImageCounts& counts_;
 };

@@ -186,7 +186,7 @@ class ShardSource final : public SampleSource {
         inputs_(inputs),
         options_(options),
         files_(inputs),
-        decoders_(options.drop_bad ? cores : 0),
+        checkers_(options.drop_bad ? cores : 0),
         classes_(names_by_label(plan.head().classes)) {
     add_primary(inputs.made_with, primary_);
   }
@@ -254,8 +254,8 @@ class ShardSource final : public SampleSource {
 
   /// Throws BadSample, whose text starts with the code of verify, for an image that verify counts as an error.
   void check_image(const formats::MovedSample& sample, const formats::IndexMember& member, Bytes content) {
-    if (!is_image_member(member.extension)) return;
-    const std::optional<ImageFault> fault = image_fault(*decoders_.borrow(), content, member.extension);
+    if (!is_image_member(member.extension, content)) return;
+    const std::optional<ImageFault> fault = image_fault(*checkers_.borrow(), content, member.extension);
     if (fault && fault->is_error()) {
       drop(sample, member, fault->describe());
     }
@@ -281,7 +281,7 @@ class ShardSource final : public SampleSource {
   const ReshardOptions& options_;
   PrimaryExtensions primary_;
   InputFiles files_;
-  sync::LoanPool<image::JpegDecoder> decoders_;  ///< for hundreds of threads that read
+  sync::LoanPool<image::PixelChecker> checkers_;  ///< for hundreds of threads that read
   const LabelNames classes_;
   const std::uint64_t most_sample_bytes_ = most_sample_bytes();
 };

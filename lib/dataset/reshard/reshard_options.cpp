@@ -26,10 +26,9 @@ void describe_repairs(FieldList& v, ReshardOptions& options) {
   v.topic("Repairs");
   v.field({"drop-bad",
            "decode each image like verify --depth decode and leave out samples with errors (image_truncated, "
-           "image_corrupt, image_not_an_image, image_zero_pixels, image_too_large, image_too_many_scans, "
-           "orphan_member) and samples that are too large: with a member of 8 GiB, or for the memory; warnings stay "
-           "(image_no_end, image_data_after_end, image_damaged, image_other_format, "
-           "image_cmyk)",
+           "image_no_end, image_corrupt, image_not_an_image, image_unsupported, image_zero_pixels, image_too_large, "
+           "image_too_many_scans, orphan_member) and samples that are too large: with a member of 8 GiB, or for the "
+           "memory; warnings stay (image_data_after_end, image_damaged, image_other_format, image_cmyk)",
            kPlanned},
           options.drop_bad);
   v.field({"mark-duplicates",

@@ -16,34 +16,54 @@ using namespace std::string_view_literals;
 
 namespace shardkit::dataset {
 
-class ImageCheck::Collector final : public MemberWatcher {
+bool ImageFinder::begin(const formats::TarEntry& entry, const formats::SampleName& name) {
+  entry_ = entry;
+  extension_ = name.extension;
+  bytes_.clear();
+  decided_ = wanted_ = is_image_member(extension_, {});
+  if (entry.size <= kLargestImage) return true;
+  if (wanted_) too_large();
+  return false;
+}
+
+void ImageFinder::piece(Bytes bytes) {
+  if (decided_ && !wanted_) return;
+  const bool whole = bytes_.size() + bytes.size() == entry_.size;
+  if (bytes_.empty() && whole && (wanted_ || is_image_member(extension_, bytes))) {
+    decided_ = wanted_ = true;
+    return image(bytes);
+  }
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  if (!decided_ && (whole || bytes_.size() >= image::kSniffedBytes)) {
+    decided_ = true;
+    wanted_ = is_image_member(extension_, bytes_);
+  }
+  if (wanted_ && whole) image(bytes_);
+}
+
+void ImageFinder::end() {
+  if (!wanted_) return other();
+  if (entry_.size == 0) image({});
+}
+
+class ImageCheck::Collector final : public ImageFinder {
  public:
   Collector(ImageCheck& owner, std::size_t shard) : owner_(owner), shard_(shard) {}
 
-  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
-    if (!is_image_member(name.extension)) {
-      owner_.count_other(name.extension);
-      return false;
-    }
-    image_ = {{shard_, entry.data_offset, entry.name}, std::string(name.extension), {}};
-    if (entry.size > kLargestImage) {
-      owner_.add(std::move(image_.position), ImageFault{ProblemCode::image_too_large, format_size(entry.size)});
-      return false;
-    }
-    image_.bytes.reserve(entry.size);
-    return true;
+ private:
+  Position position() const { return {shard_, entry().data_offset, entry().name}; }
+  void too_large() override {
+    owner_.add(position(), ImageFault{ProblemCode::image_too_large, format_size(entry().size)});
   }
-  void piece(Bytes bytes) override { image_.bytes.insert(image_.bytes.end(), bytes.begin(), bytes.end()); }
-  void end() override {
-    const std::uint64_t cost = image_.bytes.size();
-    if (owner_.queue_.push(std::move(image_), cost, owner_.stop_)) return;
+  void image(Bytes bytes) override {
+    Image image{position(), extension(), {bytes.begin(), bytes.end()}};
+    if (owner_.queue_.push(std::move(image), bytes.size(), owner_.stop_)) return;
     throw Error(ErrorCode::cancelled, "interrupted while images were checked");
   }
+  void other() override { owner_.count_other(extension()); }
 
- private:
   ImageCheck& owner_;
   std::size_t shard_;
-  Image image_;
 };
 
 std::unique_ptr<MemberWatcher> ImageCheck::collector(std::size_t shard) {
@@ -51,9 +71,9 @@ std::unique_ptr<MemberWatcher> ImageCheck::collector(std::size_t shard) {
 }
 
 void ImageCheck::decode(const std::stop_token& stop) {
-  image::JpegDecoder decoder;
+  image::PixelChecker checker;
   while (std::optional<Image> image = queue_.pop(stop)) {
-    std::optional<ImageFault> fault = image_fault(decoder, image->bytes, image->extension);
+    std::optional<ImageFault> fault = image_fault(checker, image->bytes, image->extension);
     add(std::move(image->position), std::move(fault));
     const image::ImageKind kind = image::sniff_image(image->bytes);
     if (kind == image::ImageKind::unknown || image::has_decoder(kind)) continue;
@@ -62,9 +82,9 @@ void ImageCheck::decode(const std::stop_token& stop) {
   }
 }
 
-/// Images by their names that loaders of this kind of set do not treat as images.
+/// Images by their names whose content is not looked at.
 void ImageCheck::count_other(std::string_view extension) {
-  constexpr std::array kKinds{"gif"sv, "heic"sv, "heif"sv, "avif"sv, "jxl"sv, "jp2"sv, "svg"sv, "exr"sv};
+  constexpr std::array kKinds{"svg"sv, "exr"sv};
   const std::string last = lower_case(extension.substr(extension.rfind('.') + 1));
   if (std::ranges::find(kKinds, last) == kKinds.end()) return;
   const std::scoped_lock lock(mutex_);

@@ -17,6 +17,32 @@
 
 namespace shardkit::dataset {
 
+/// Finds the images of a shard, by their names or their first bytes.
+class ImageFinder : public MemberWatcher {
+ public:
+  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) final;
+  void piece(Bytes bytes) final;
+  void end() final;
+
+ protected:
+  const formats::TarEntry& entry() const { return entry_; }
+  const std::string& extension() const { return extension_; }
+
+  /// Takes an image, whose bytes are valid during the call.
+  virtual void image(Bytes bytes) = 0;
+  /// Takes note of an image above kLargestImage.
+  virtual void too_large() {}
+  /// Takes note of a member that is not an image.
+  virtual void other() {}
+
+ private:
+  formats::TarEntry entry_;
+  std::string extension_;
+  std::vector<std::byte> bytes_;  ///< of an image that comes in several pieces
+  bool decided_ = false;
+  bool wanted_ = false;
+};
+
 /// Decodes the images of many shards on its own threads while others read the shards, so that even a set of one shard
 /// uses all cores. At most 128 MiB of images wait, and one more for each reader and each decoder; of each shard's
 /// findings, only those are kept that its ProblemLog lists.

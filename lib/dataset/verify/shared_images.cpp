@@ -29,7 +29,7 @@ Hashes image_hashes(catalog::Inputs& inputs, const catalog::ShardFile& shard, co
   visitor.sample = [&](formats::IndexSample&& sample) {
     context.throw_if_stopped();
     for (const formats::IndexMember& member : sample.members) {
-      if (member.xxh3 && is_image_member(member.extension)) hashes.push_back(*member.xxh3);
+      if (member.xxh3 && is_image_member(member.extension, {})) hashes.push_back(*member.xxh3);
     }
   };
   try {

@@ -43,50 +43,28 @@ constexpr std::string_view kRunAgain =
 /// What ImageEnds finds.
 constexpr std::array kEndsFaults{ProblemCode::image_truncated,      ProblemCode::image_no_end,
                                  ProblemCode::image_data_after_end, ProblemCode::image_corrupt,
+                                 ProblemCode::image_damaged,        ProblemCode::image_zero_pixels,
+                                 ProblemCode::image_too_large,      ProblemCode::image_unsupported,
                                  ProblemCode::image_not_an_image,   ProblemCode::image_other_format};
 
 /// Looks at the first and last bytes of a shard's images while the thread that reads it hashes them: what `convert
-/// --validate magic` does with its files. Decodes only JPEGs without an end marker.
-class ImageEnds final : public MemberWatcher {
+/// --validate magic` does with its files. Decodes only JPEGs and PNGs without their end.
+class ImageEnds final : public ImageFinder {
  public:
   /// Findings go to `log`, and `images` counts. Both outlive it.
   ImageEnds(ProblemLog& log, std::atomic<std::uint64_t>& images) : log_(log), images_(images) {}
 
-  bool begin(const formats::TarEntry& entry, const formats::SampleName& name) override {
-    if (!is_image_member(name.extension) || entry.size > kLargestImage) return false;
-    entry_ = entry;
-    extension_ = name.extension;
-    bytes_.clear();
-    fault_.reset();
-    return true;
-  }
-  void piece(Bytes bytes) override {
-    if (bytes.size() == entry_.size) {
-      fault_ = look(bytes);
-      return;
-    }
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    if (bytes_.size() == entry_.size) fault_ = look(bytes_);
-  }
-  void end() override {
-    if (entry_.size == 0) fault_ = look({});
-    ++images_;
-    if (fault_) log_.add(fault_->code, entry_.data_offset, entry_.name, fault_->text);
-  }
-
  private:
-  std::optional<ImageFault> look(Bytes image) {
-    std::optional<ImageFault> fault = ends_fault(image, extension_);
-    return needs_decoding(fault) ? image_fault(decoder_, image, extension_) : fault;
+  void image(Bytes bytes) override {
+    std::optional<ImageFault> fault = ends_fault(bytes, extension());
+    if (needs_decoding(fault)) fault = image_fault(checker_, bytes, extension());
+    ++images_;
+    if (fault) log_.add(fault->code, entry().data_offset, entry().name, fault->text);
   }
 
   ProblemLog& log_;
   std::atomic<std::uint64_t>& images_;
-  image::JpegDecoder decoder_;
-  formats::TarEntry entry_;
-  std::string extension_;
-  std::vector<std::byte> bytes_;  ///< of an image that comes in several pieces
-  std::optional<ImageFault> fault_;
+  image::PixelChecker checker_;
 };
 
 /// "2 errors and 1 warning"
@@ -172,10 +150,11 @@ class Verification {
   }
 
   /// For the verdict.
-  const char* not_read() const {
-    return !reads_all()       ? "; only headers and labels were read"
-           : image_ends_ == 0 ? ""
-                              : "; images not decoded, see --depth decode";
+  std::string not_read() const {
+    if (!reads_all()) return "; only headers and labels were read";
+    if (image_ends_ > 0) return "; images not decoded, see --depth decode";
+    if (images_ && images_->not_decoded() > 0) return "; not decoded: " + images_->kinds_not_decoded();
+    return {};
   }
 
  private:
@@ -665,8 +644,9 @@ void VerifyResult::describe(FieldList& v) {
   v.field({"members", Unit::count, "tar members found in them"}, members);
   v.field({"bytes", Unit::bytes, "size of the shards"}, bytes);
   v.field({"images", Unit::count, "images checked, with --depth decode"}, images);
-  v.field({"images_not_decoded", Unit::count, "images among them with other formats than JPEG, PNG and WebP"},
-          images_not_decoded);
+  v.field(
+      {"images_not_decoded", Unit::count, "images among them of formats that are not decoded, such as TIFF and AVIF"},
+      images_not_decoded);
   v.field({"classes", "the labels found"}, classes);
   v.field({"bytes_per_second", Unit::bytes_per_second, "size of the shards divided by time"}, bytes_per_second);
   v.field({"problems_total", Unit::count, "problems found, errors and warnings"}, problems_total);

@@ -104,12 +104,12 @@ class Answers(FolderTest):
                 self.assertIn(problem["code"], ("image_not_an_image", "image_truncated"))
                 self.assertIn(victim.stem, problem["key"])
 
-    def test_a_photo_that_lacks_only_its_end_marker_is_accepted_and_named(self):
+    def test_a_photo_with_another_end_that_readers_accept_is_named(self):
         photos = self.folder / "photos"
         run("shardctl", "synth", photos, "--classes", "2", "--per-class", "2")
         victim = next(photos.rglob("*.JPEG"))
         whole = victim.read_bytes()
-        for number, (content, code) in enumerate(((whole[:-2], "image_no_end"), (whole + b"more", "image_data_after_end"))):
+        for number, (content, code) in enumerate(((whole[:-2] + b"\xff\xd0", "image_damaged"), (whole + b"more", "image_data_after_end"))):
             victim.write_bytes(content)
             out = self.folder / f"out-{number}"
             (accepted,) = result_of(run("shardctl", "convert", photos, out, "--json", "-"))["result"]["accepted"]

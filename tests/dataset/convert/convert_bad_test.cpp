@@ -479,13 +479,15 @@ TEST_CASE("the first bytes of every field with an image's extension are looked a
     CHECK(convert_with("2.jpg", jpeg, validate, true) == "good");
     CHECK(convert_with("2.JPEG", kPng, validate, false) == "image_other_format");
     CHECK(convert_with("2.JPEG", kPng, validate, true) == "bad");
-    for (const auto& [content, code] : {std::pair{endless, "image_no_end"}, {jpeg + "more", "image_data_after_end"}}) {
+    CHECK(convert_with("2.jpg", endless, validate, false) == "bad");
+    for (const auto& [content, code] :
+         {std::pair{endless + "\xFF\xD0", "image_damaged"}, {jpeg + "more", "image_data_after_end"}}) {
       CAPTURE(code);
       CHECK(convert_with("2.jpg", content, validate, false) == code);
       CHECK(convert_with("2.jpg", content, validate, true) == "bad");
       CHECK(convert_with("2.jpg", content, Validate::none, true) == "good");
     }
-    for (const std::string& cut : {jpeg.substr(0, jpeg.size() / 2), kPng.substr(0, kPng.size() - 1)}) {
+    for (const std::string& cut : {jpeg.substr(0, jpeg.size() / 2), kPng.substr(0, 29)}) {
       CHECK(convert_with("2.jpg", cut, validate, false) == "bad");
       CHECK(convert_with("2.jpg", cut, Validate::none, false) == "good");
       CHECK(convert_with("1_mask.png", cut, validate, false) == "bad");
