@@ -47,17 +47,18 @@ constexpr std::array kDecodeCodes{
 };
 static_assert(kDecodeCodes.size() == kEnumNames<image::DecodeFailure>.size());
 
-/// The fault of a JPEG or PNG without its end: some readers may find all rows.
+/// The fault of a JPEG or PNG without its end: some readers may find all rows. A JPEG that only lacks its marker decodes
+/// without a warning when it gets one.
 ImageFault fault_without_end(image::PixelChecker& checker, Bytes image, std::string text) {
-  const auto is_whole = [&](Bytes bytes) {
-    const image::DecodeFailure failure = checker.check(bytes).failure;
-    return failure == image::DecodeFailure::none || failure == image::DecodeFailure::warned;
-  };
-  if (is_whole(image)) return {ProblemCode::image_damaged, text + "; all rows are there"};
-  std::vector<std::byte> ended(image.begin(), image.end());
-  ended.insert(ended.end(), {std::byte{0xFF}, std::byte{0xD9}});
-  const bool jpeg = image::sniff_image(image) == image::ImageKind::jpeg;
-  return {jpeg && is_whole(ended) ? ProblemCode::image_no_end : ProblemCode::image_truncated, std::move(text)};
+  using enum image::DecodeFailure;
+  const image::DecodeFailure failure = checker.check(image).failure;
+  if (failure == none || failure == warned) return {ProblemCode::image_damaged, text + "; all rows are there"};
+  if (image::sniff_image(image) == image::ImageKind::jpeg) {
+    std::vector<std::byte> ended(image.begin(), image.end());
+    ended.insert(ended.end(), {std::byte{0xFF}, std::byte{0xD9}});
+    if (checker.check(ended).failure == none) return {ProblemCode::image_no_end, std::move(text)};
+  }
+  return {ProblemCode::image_truncated, std::move(text)};
 }
 
 /// What decoding finds in an image with a sound header.

@@ -111,7 +111,7 @@ TEST_CASE("--drop-bad leaves out exactly the samples with an image, or none, tha
     if (!item.code.starts_with("image_") && item.code != "orphan_member") continue;
     (item.severity == Severity::error ? wrong : tolerated).insert(item.key.substr(0, item.key.find('.')));
   }
-  REQUIRE(wrong.size() == 13);
+  REQUIRE(wrong.size() == 20);
 
   ReshardOptions options = tar.options();
   options.drop_bad = true;
@@ -178,13 +178,18 @@ TEST_CASE("verify finds cut images without decoding the others, and its remedy r
   for (const Problem& item : result.problems) {
     if (item.code.starts_with("image_")) found[item.code] += static_cast<int>(item.count);
   }
-  CHECK(found == std::map<std::string, int>{{"image_truncated", 5},
+  CHECK(found == std::map<std::string, int>{{"image_truncated", 8},
                                             {"image_not_an_image", 1},
                                             {"image_no_end", 1},
+                                            {"image_unsupported", 1},
+                                            {"image_corrupt", 1},
+                                            {"image_too_large", 1},
+                                            {"image_damaged", 2},
                                             {"image_data_after_end", 4},
-                                            {"image_other_format", 3}});
-  REQUIRE(result.remedies.size() == 1);
-  CHECK(result.remedies[0].find(" drop_bad") != std::string::npos);
+                                            {"image_other_format", 4}});
+  REQUIRE(result.remedies.size() == 2);
+  CHECK(result.remedies[0].starts_with("# no command repairs image_unsupported"));  // dropping it would lose an image
+  CHECK(result.remedies[1].find(" drop_bad") != std::string::npos);
 }
 
 TEST_CASE("a cut image is found wherever its pieces end") {
