@@ -200,7 +200,7 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     try {
       id = ask(request, stop, &read_upload_id, &headers);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::denied) abandon_lost({name, ""}, since);
+      if (error.code() != ErrorCode::denied || attempts > 1) abandon_lost({name, ""}, since);
       throw;
     }
     if (attempts > 1) abandon_lost({name, id}, since);
@@ -246,7 +246,9 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     for (int i = 0; i < 2 && !keeps_whole_; ++i) keeps_whole_ = is_refused(put_request(name, bytes, proof), stop);
     bool keeps_parted = false;
     for (int i = 0; i < 2 && keeps_whole_ && !keeps_parted; ++i) {
-      const io::OpenUpload upload{name, begin(name, ChecksumKind::md5, stop)};
+      if (stop.stop_requested()) break;
+      // The answer is waited for: without it the upload would stay open.
+      const io::OpenUpload upload{name, begin(name, ChecksumKind::md5, {})};
       try {
         const auto part = send(upload, 1, bytes, *proof.checksum, stop);
         keeps_parted = part && is_refused(finish_request(upload, {*part}, {}), stop);
@@ -363,13 +365,18 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
   system::WallTime store_time() const { return retry().clock->now() + std::chrono::seconds(skew_seconds_); }
 
   /// Uploads of the same object that attempts since then began, and whose ids were lost.
-  void abandon_lost(const io::OpenUpload& known, system::WallTime since) try {
+  void abandon_lost(const io::OpenUpload& known, system::WallTime since) {
     constexpr std::chrono::seconds kTolerance{5};  // of the clocks
-    for (const io::OpenUpload& upload : uploads(known.name, {})) {
-      const auto started = system::parse_iso8601(upload.started_at);
-      if (upload.id != known.id && started && *started + kTolerance >= since) abandon(upload, {});
+    for (int tries = 0; tries < 2; ++tries) {
+      try {
+        for (const io::OpenUpload& upload : uploads(known.name, {})) {
+          const auto started = system::parse_iso8601(upload.started_at);
+          if (upload.id != known.id && started && *started + kTolerance >= since) abandon(upload, {});
+        }
+        return;
+      } catch (const Error&) {  // once more; --clean finds them later
+      }
     }
-  } catch (const Error&) {  // --clean finds them later
   }
 
   /// An empty object that a console made to show a folder.

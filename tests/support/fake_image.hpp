@@ -21,12 +21,17 @@ inline std::string fake_webp(std::string_view content = {}) {
   return "RIFF" + std::string{size, '\0', '\0', '\0'} + "WEBP" + std::string(content);
 }
 
-/// With an OS/2 header, which does not say where the rows end.
+/// One pixel of 24 bits behind an OS/2 header of 12 bytes, and then the content.
 inline std::string fake_bmp(std::string_view content = {}) {
-  return "BM" + std::string(12, '\0') + std::string("\x0c\0\0\0", 4) + std::string(content);
+  constexpr std::string_view header{"BM\0\0\0\0\0\0\0\0\x1a\0\0\0\x0c\0\0\0\1\0\1\0\1\0\x18\0", 26};
+  return std::string(header) + std::string(4, '\0') + std::string(content);
 }
 
-/// Its directory has no entry.
+/// One gray pixel, for which a byte of the directory stands, and then the content.
 inline std::string fake_tiff(std::string_view content = {}) {
-  return std::string("II*\0\x08\0\0\0", 8) + std::string(6, '\0') + std::string(content);
+  std::string file("II*\0\x08\0\0\0", 8);
+  file += std::string("\x06\0", 2);  // entries: tag, type SHORT, count, value
+  for (const char* entry : {"\x00\x01\1", "\x01\x01\1", "\x02\x01\x08", "\x06\x01\1", "\x11\x01\x08", "\x17\x01\1"})
+    file += std::string(entry, 2) + std::string("\3\0\1\0\0\0", 6) + std::string(entry + 2, 1) + std::string(3, '\0');
+  return file + std::string(4, '\0') + std::string(content);
 }

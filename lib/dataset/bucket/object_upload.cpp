@@ -34,34 +34,39 @@ void clean_up(const std::function<void(const std::stop_token& stop)>& work) {
 io::StoreChecks probe_store(io::ObjectStore& store, const StoreListing& objects, Context& context) {
   const std::stop_token& stop = context.stop_token();
   require_key_fits(store, kProbe);
-  if (objects.contains(kProbe)) {
-    for (const io::OpenUpload& upload : store.uploads(kProbe, stop)) store.abandon(upload, stop);
+  const auto sweep = [&store](const std::stop_token& until) {
+    for (const io::OpenUpload& upload : store.uploads(kProbe, until)) store.abandon(upload, until);
+    remove_record(store, kProbe, until);
+  };
+  if (objects.contains(kProbe)) sweep(stop);  // of a command that was killed
+  io::StoreChecks checks;
+  try {
+    checks = io::find_checks(store, kProbe, as_bytes(kProbeText), stop);
+    checks.keeps_objects = store.keeps_objects(kProbe, as_bytes(kProbeText), stop);
+  } catch (const Error&) {
+    clean_up(sweep);
+    throw;
   }
-  io::StoreChecks checks = io::find_checks(store, kProbe, as_bytes(kProbeText), stop);
-  checks.keeps_objects = store.keeps_objects(kProbe, as_bytes(kProbeText), stop);
+  remove_record(store, kProbe, {});
   if (!checks.keeps_objects) {
     context.warn("store_without_conditions",
                  "this store replaces an object even if the request forbids it, so nothing keeps two commands that write "
                  "different data to '{}' at the same moment apart: run one at a time",
                  store.location());
   }
-  remove_record(store, kProbe, {});
   return checks;
 }
 
 Uploads::Uploads(io::ObjectStore& store, const io::StoreChecks& checks, const StoreListing& objects, Context& context)
     : store_(store), checks_(checks), context_(context) {
   const std::string_view folder = formats::kUploadsFolder;
-  bool has_left = false;
   for (auto at = objects.lower_bound(formats::kUploadsFolder); at != objects.end() && at->first.starts_with(folder);
        ++at) {
-    has_left = true;
     const std::string object = object_of_record(at->first);
     if (!object.empty()) records_.emplace(object, at->second);
   }
-  if (!has_left) return;
   try {
-    // A command that was killed has left them: perhaps one whose record it could not write any more.
+    // Also those of a command that could not write a record any more.
     for (io::OpenUpload& upload : store.uploads("", context.stop_token()))
       open_.emplace(std::move(upload.name), std::move(upload.id));
   } catch (const Error& error) {

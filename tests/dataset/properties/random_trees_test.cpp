@@ -226,7 +226,7 @@ bool check_append(const RandomTree& tree, Prng& prng) {
     converting.identity = FileIdentity::size;  // all files have been written again
     convert(converting, context);
   } catch (const Error& error) {
-    CHECK_MESSAGE((error.code() == ErrorCode::conflict || before.empty()), error.what());
+    CHECK_MESSAGE((error.code() == ErrorCode::conflict || before.empty()), std::string(error.what()));
     if (!before.empty()) CHECK(tree_content(converting.target) == before);
     return false;
   }
