@@ -75,7 +75,7 @@ std::string make_webp(bool lossless) {
   return taken(out, size);
 }
 
-std::string little(std::uint32_t value, int bytes) {
+std::string little(std::uint64_t value, int bytes) {
   std::string text;
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
   return text;
