@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <new>
 
 #include "core/error.hpp"
 #include "image/jpeg_reader.hpp"
@@ -52,7 +53,10 @@ constexpr std::array<std::uint8_t, 32> exif_segment(unsigned orientation) {
 }  // namespace
 
 struct JpegEncoder::Codec {
-  Codec() : info{}, errors{} { errors.install(); }
+  Codec() : info{}, errors{} {
+    errors.install();
+    if (bytes == nullptr) throw std::bad_alloc();
+  }
   ~Codec() { std::free(bytes); }
   Codec(const Codec&) = delete;
   Codec& operator=(const Codec&) = delete;
@@ -108,9 +112,10 @@ struct JpegEncoder::Codec {
 
   jpeg_compress_struct info;
   JpegErrors errors;
-  /// Output memory as libjpeg wants it: by malloc, replaced by a larger block when it runs over.
-  unsigned char* bytes = nullptr;
-  unsigned long capacity = 0;
+  /// Output memory as libjpeg wants it: by malloc, replaced by a larger block when it runs over. It is there from the
+  /// start, because libjpeg would lose a block of its own when it gives up.
+  unsigned long capacity = 64 * 1024;
+  unsigned char* bytes = static_cast<unsigned char*>(std::malloc(capacity));
   unsigned long size = 0;
 };
 
