@@ -266,7 +266,8 @@ class WriterPool {
   void warn_of_repeated_work() {
     if (next_todo_ == published_) return;
     const std::uint64_t read = context_.progress().bytes;
-    const std::string again = format_size(read - std::min(read, published_bytes_));
+    if (read <= published_bytes_) return;
+    const std::string again = format_size(read - published_bytes_);
     const std::string unfinished = format_count(next_todo_ - published_, "unfinished shard");
     context_.warn("read_again", "the next run reads {} of {} again", again, unfinished);
   }

@@ -139,6 +139,8 @@ class Kills(FolderTest):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         wait_until(lambda: any(path.stat().st_size for path in self.folder.glob("out/.shard-*")), process)
         traced = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
+        reads = pathlib.Path(f"/proc/{traced}/io")
+        wait_until(lambda: int(reads.read_text().split()[1]) > 10_000_000, process)  # rchar
         os.kill(int(traced), signal.SIGTERM)  # not strace: without it the shard would soon be complete
         stderr = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 143)
