@@ -212,7 +212,7 @@ class GifCodes {
         if (!fresh_) reset();
       } else if (*code != clear_ + 1) {
         const unsigned length = length_of(*code);
-        if (length == 0) return ImageProblem{ImageFlaw::corrupt_header, "a code of its pixels does not exist"};
+        if (length == 0) return corrupt("a code of its pixels does not exist");
         filled += length;
       }
     }

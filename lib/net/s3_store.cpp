@@ -246,7 +246,6 @@ class S3Store final : public RemoteStore, public io::ObjectStore {
     for (int i = 0; i < 2 && !keeps_whole_; ++i) keeps_whole_ = is_refused(put_request(name, bytes, proof), stop);
     bool keeps_parted = false;
     for (int i = 0; i < 2 && keeps_whole_ && !keeps_parted; ++i) {
-      if (stop.stop_requested()) break;
       // The answer is waited for: without it the upload would stay open.
       const io::OpenUpload upload{name, begin(name, ChecksumKind::md5, {})};
       try {

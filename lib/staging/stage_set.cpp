@@ -236,7 +236,8 @@ std::string advice_for_source(const std::string& path) {
   const std::string folder = io::parent_folder(path);
   const std::string cached =
       is_http_url(path) ? ", or empty a cache on the way that has it or its manifest.json from before" : "";
-  if (folder.ends_with(fmt::format("/{}", formats::kStateFolder))) {  // no shard: the set around it says how to make it again
+  // No shard: the set around it says how to make it again.
+  if (folder.ends_with(fmt::format("/{}", formats::kStateFolder))) {
     return fmt::format("restore it at the source{}; {} says how to make it again", cached,
                        remedy::in_text(remedy::verify({io::parent_folder(folder)})));
   }

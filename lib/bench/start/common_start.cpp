@@ -148,7 +148,8 @@ class Barrier {
     file.write(as_bytes(fmt::format("{:.3f}\n", unix_now() - clock_offset_ + kBarrierDelay)));
     file.commit_new();  // that of the first node stays
     const auto time = parse_decimal(system::trimmed(io::read_text_file(start)).substr(0, 20));
-    if (!time) throw Error(ErrorCode::corrupt, At{start}, "'{}' does not contain a time; give another --barrier", start);
+    if (!time)
+      throw Error(ErrorCode::corrupt, At{start}, "'{}' does not contain a time; give another --barrier", start);
     return {*time + clock_offset_, id};
   }
 

@@ -34,25 +34,28 @@ void clean_up(const std::function<void(const std::stop_token& stop)>& work) {
 io::StoreChecks probe_store(io::ObjectStore& store, const StoreListing& objects, Context& context) {
   const std::stop_token& stop = context.stop_token();
   require_key_fits(store, kProbe);
-  const auto sweep = [&store](const std::stop_token& until) {
+  const auto abandon_probes = [&store](const std::stop_token& until) {
     for (const io::OpenUpload& upload : store.uploads(kProbe, until)) store.abandon(upload, until);
-    remove_record(store, kProbe, until);
   };
-  if (objects.contains(kProbe)) sweep(stop);  // of a command that was killed
+  if (objects.contains(kProbe)) abandon_probes(stop);  // of a command that was killed
   io::StoreChecks checks;
   try {
     checks = io::find_checks(store, kProbe, as_bytes(kProbeText), stop);
     checks.keeps_objects = store.keeps_objects(kProbe, as_bytes(kProbeText), stop);
   } catch (const Error&) {
-    clean_up(sweep);
+    clean_up([&](const std::stop_token& until) {
+      abandon_probes(until);
+      remove_record(store, kProbe, until);
+    });
     throw;
   }
   remove_record(store, kProbe, {});
   if (!checks.keeps_objects) {
-    context.warn("store_without_conditions",
-                 "this store replaces an object even if the request forbids it, so nothing keeps two commands that write "
-                 "different data to '{}' at the same moment apart: run one at a time",
-                 store.location());
+    context.warn(
+        "store_without_conditions",
+        "this store replaces an object even if the request forbids it, so nothing keeps two commands that write "
+        "different data to '{}' at the same moment apart: run one at a time",
+        store.location());
   }
   return checks;
 }

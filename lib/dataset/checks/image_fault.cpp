@@ -47,8 +47,8 @@ constexpr std::array kDecodeCodes{
 };
 static_assert(kDecodeCodes.size() == kEnumNames<image::DecodeFailure>.size());
 
-/// The fault of a JPEG or PNG without its end: some readers may find all rows. A JPEG that only lacks its marker decodes
-/// without a warning when it gets one.
+/// The fault of a JPEG or PNG without its end: some readers may find all rows. A JPEG that only lacks its marker
+/// decodes without a warning when it gets one.
 ImageFault fault_without_end(image::PixelChecker& checker, Bytes image, std::string text) {
   using enum image::DecodeFailure;
   const image::DecodeFailure failure = checker.check(image).failure;

@@ -27,18 +27,20 @@ bool ImageFinder::begin(const formats::TarEntry& entry, const formats::SampleNam
 }
 
 void ImageFinder::piece(Bytes bytes) {
-  if (decided_ && !wanted_) return;
   const bool whole = bytes_.size() + bytes.size() == entry_.size;
-  if (bytes_.empty() && whole && (wanted_ || is_image_member(extension_, bytes))) {
-    decided_ = wanted_ = true;
-    return image(bytes);
-  }
+  if (bytes_.empty()) decide(bytes, whole);
+  if (decided_ && !wanted_) return;
+  if (bytes_.empty() && whole) return image(bytes);
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  if (!decided_ && (whole || bytes_.size() >= image::kSniffedBytes)) {
-    decided_ = true;
-    wanted_ = is_image_member(extension_, bytes_);
-  }
+  decide(bytes_, whole);
   if (wanted_ && whole) image(bytes_);
+}
+
+/// Whether it is an image, as soon as there are enough bytes.
+void ImageFinder::decide(Bytes head, bool whole) {
+  if (decided_ || (!whole && head.size() < image::kSniffedBytes)) return;
+  decided_ = true;
+  wanted_ = is_image_member(extension_, head);
 }
 
 void ImageFinder::end() {

@@ -36,6 +36,8 @@ class ImageFinder : public MemberWatcher {
   virtual void other() {}
 
  private:
+  void decide(Bytes head, bool whole);
+
   formats::TarEntry entry_;
   std::string extension_;
   std::vector<std::byte> bytes_;  ///< of an image that comes in several pieces

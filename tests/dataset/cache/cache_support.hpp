@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "support/staged_folder.hpp"
 #include "support/temp_dir.hpp"
 
