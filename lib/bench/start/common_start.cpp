@@ -39,8 +39,11 @@ void check_options(const CommonStartOptions& options) {
 
 /// A folder in which nodes wait for each other. Each writes a file "NODE.TOKEN.arrived" and writes it again while it
 /// waits, which also makes NFS look at the folder again. A node counts only those files that were written since it
-/// came, so files of earlier starts and of processes that were killed do not count. All that see the same files agree
-/// on one start by its name. So a folder can be used again.
+/// came, so files of earlier starts and of processes that were killed do not count.
+///
+/// A node that counts --world files publishes "NUMBER.start", with the time and those files, if no other node has. The
+/// number follows that of the last start, so starts of one folder have an order, and a node belongs to at most one:
+/// whoever came before the time of a start that does not name it is refused. A folder can be used again.
 class Barrier {
  public:
   Barrier(const CommonStartOptions& options, const std::string& node, system::Seconds patience, Context& context)
@@ -59,7 +62,6 @@ class Barrier {
     clock_offset_ = now - came_;
   }
   ~Barrier() {
-    if (agreed_) return;  // others may not have seen it yet
     std::error_code ignored;
     std::filesystem::remove(path_of(file_), ignored);
   }
@@ -75,11 +77,18 @@ class Barrier {
     while (true) {
       context_.throw_if_stopped();
       write_file();
-      const std::vector<std::string> files = waiting_files();
-      context_.progress().items = files.size();
-      refuse_others(files);
-      if (files.size() == *options_.world) return agree(files);
-      if (system::system_clock().monotonic() > deadline) throw_incomplete(files);
+      const Folder seen = look();
+      if (const auto start = read_start(seen.last_start)) {
+        if (start->has(file_)) return {start->time + clock_offset_, start->id()};
+        refuse_late(*start);
+      }
+      context_.progress().items = seen.waiting.size();
+      refuse_others(seen.waiting);
+      if (seen.waiting.size() == *options_.world) {
+        publish_start(seen.last_start + 1, seen.waiting);
+        continue;  // with the start that was published first
+      }
+      if (system::system_clock().monotonic() > deadline) throw_incomplete(seen.waiting);
       system::system_clock().sleep(pause, context_.stop_token());
     }
   }
@@ -87,7 +96,24 @@ class Barrier {
  private:
   static constexpr std::string_view kArrived = ".arrived";
   static constexpr std::size_t kTokenSize = 12;
+  static constexpr std::string_view kStart = ".start";
   static constexpr double kForgotten = 3600;  ///< seconds after which a file is nobody's
+  /// Seconds before a start from which a node counts as later than it: the clock of a file system has coarse steps.
+  static constexpr double kNext = 0.5;
+
+  struct Start {
+    double time = 0;                 ///< on the clock of the file server
+    std::vector<std::string> files;  ///< of its nodes
+
+    bool has(const std::string& file) const { return std::ranges::find(files, file) != files.end(); }
+    std::string id() const {
+      return to_hex(xxh3_128(as_bytes(fmt::format("{}", fmt::join(files, "/"))))).substr(0, 16);
+    }
+  };
+  struct Folder {
+    std::vector<std::string> waiting;  ///< files of nodes that wait now, with this one, sorted
+    std::uint64_t last_start = 0;      ///< its number; 0 if there was none
+  };
 
   static std::string node_of(const std::string& file) {
     return file.substr(0, file.size() - kArrived.size() - kTokenSize - 1);
@@ -108,20 +134,39 @@ class Barrier {
     return static_cast<double>(io::mtime_ns(facts)) * 1e-9;
   }
 
-  /// Of nodes that wait now, with this one, sorted. Removes files that nobody can need any more.
-  std::vector<std::string> waiting_files() const {
-    std::vector<std::string> files;
+  /// Removes files that nobody can need any more. The last start stays: its number is the state of the folder.
+  Folder look() const {
+    Folder seen;
+    std::vector<std::string> forgotten;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
       const std::string name = entry.path().filename();
       const bool is_arrival = name.ends_with(kArrived) && name.size() > kArrived.size() + kTokenSize + 1;
-      if (name.starts_with('.') || (!is_arrival && !name.starts_with(kStart))) continue;
+      const auto number = number_of_start(name);
+      if (name.starts_with('.') || (!is_arrival && !number)) continue;
+      seen.last_start = std::max(seen.last_start, number.value_or(0));
       const double age = came_ - mtime_of(name).value_or(0);
-      if (is_arrival && age <= 0) files.push_back(name);
-      std::error_code ignored;
-      if (age > kForgotten) std::filesystem::remove(entry.path(), ignored);
+      if (is_arrival && age <= 0) seen.waiting.push_back(name);
+      if (age > kForgotten) forgotten.push_back(name);
     }
-    std::ranges::sort(files);
-    return files;
+    for (const std::string& name : forgotten) {
+      std::error_code ignored;
+      if (number_of_start(name) != seen.last_start) std::filesystem::remove(path_of(name), ignored);
+    }
+    std::ranges::sort(seen.waiting);
+    return seen;
+  }
+
+  static std::optional<std::uint64_t> number_of_start(std::string_view file) {
+    if (!file.ends_with(kStart)) return std::nullopt;
+    return parse_count(file.substr(0, file.size() - kStart.size()));
+  }
+
+  void refuse_late(const Start& start) const {
+    if (came_ > start.time - kNext) return;
+    throw usage_error(
+        "--barrier: {} nodes start in '{}' without node '{}', which came before they started; --world counts all nodes "
+        "that share the folder, and other runs need another folder",
+        start.files.size(), folder_, node_);
   }
 
   void refuse_others(const std::vector<std::string>& files) const {
@@ -137,20 +182,24 @@ class Barrier {
         files.size(), folder_, *options_.world);
   }
 
-  /// The time that the first node to see all `files` published. It is on the file server's clock.
-  std::pair<double, std::string> agree(const std::vector<std::string>& files) {
-    write_file();  // for one that came after this node last wrote it
-    agreed_ = true;
-    const std::string id = to_hex(xxh3_128(as_bytes(fmt::format("{}", fmt::join(files, "/"))))).substr(0, 16);
-    const std::string start = path_of(std::string(kStart) + id);
+  std::string path_of_start(std::uint64_t number) const { return path_of(fmt::format("{}{}", number, kStart)); }
+
+  /// Does nothing if another node was first.
+  void publish_start(std::uint64_t number, const std::vector<std::string>& files) const {
     const auto system = io::posix_file_system();
-    io::AtomicFile file(*system, start);
-    file.write(as_bytes(fmt::format("{:.3f}\n", unix_now() - clock_offset_ + kBarrierDelay)));
-    file.commit_new();  // that of the first node stays
-    const auto time = parse_decimal(system::trimmed(io::read_text_file(start)).substr(0, 20));
-    if (!time)
-      throw Error(ErrorCode::corrupt, At{start}, "'{}' does not contain a time; give another --barrier", start);
-    return {*time + clock_offset_, id};
+    io::AtomicFile file(*system, path_of_start(number));
+    file.write(as_bytes(fmt::format("{:.3f}\n{}", unix_now() - clock_offset_ + kBarrierDelay, fmt::join(files, "\n"))));
+    file.commit_new();
+  }
+
+  std::optional<Start> read_start(std::uint64_t number) const {
+    if (number == 0) return std::nullopt;
+    const std::string path = path_of_start(number);
+    const std::string text = io::read_text_file(path);
+    const std::vector<std::string_view> lines = system::split(text, '\n');
+    const auto time = parse_decimal(lines.front().substr(0, 20));
+    if (!time) throw Error(ErrorCode::corrupt, At{path}, "'{}' does not contain a time; give another --barrier", path);
+    return Start{*time, {lines.begin() + 1, lines.end()}};
   }
 
   [[noreturn]] void throw_incomplete(const std::vector<std::string>& files) const {
@@ -169,7 +218,6 @@ class Barrier {
                         : fmt::format("{}", fmt::join(missing, ", ")));
   }
 
-  static constexpr std::string_view kStart = "start-";
   const CommonStartOptions& options_;
   const std::string folder_;
   const std::string node_;
@@ -178,7 +226,6 @@ class Barrier {
   std::string file_;
   double came_ = 0;  ///< on the clock of the file server
   double clock_offset_ = 0;
-  bool agreed_ = false;
 };
 
 }  // namespace

@@ -37,9 +37,9 @@ struct CommonStart {
 std::vector<std::string> expand_hosts(std::string_view list);
 
 /// Waits until all nodes are at the barrier, if there is one. The folder is created. The first node that sees all of
-/// them publishes the time to start, kBarrierDelay later on the clock of the file server, so that all can read it.
+/// them publishes who starts and when, kBarrierDelay later on the clock of the file server, so that all can read it.
 /// Warns if this node starts late. Throws Error{usage} for options that do not fit, for two nodes with one name and for
-/// more than `world` nodes, Error{io} if the barrier does not fill: with the names of the missing nodes if
+/// more than `world` nodes (those that a start names go on, if one was published before the others were seen), Error{io} if the barrier does not fill: with the names of the missing nodes if
 /// SLURM_JOB_NODELIST has them, else with their number.
 CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context,
                            system::Seconds patience = system::Seconds(600));

@@ -1,5 +1,7 @@
 #include "bench/start/common_start.hpp"
 
+#include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +81,25 @@ TEST_CASE("more nodes than --world are refused, all of them, and so is a name of
   std::size_t started = 0;
   for (const CommonStart& start : start_together(barrier(folder, 2), 5)) started += start.id.empty() ? 0 : 1;
   CHECK(started <= 2);
+}
+
+TEST_CASE("nodes that come before the time of a start without them are refused, and do not start among themselves") {
+  TempDir folder;
+  write_file(folder.path() + "/1.start", "99999999999.000\nnode7.0123456789ab.arrived\nnode8.0123456789ab.arrived");
+  for (const CommonStart& surplus : start_together(barrier(folder, 2), 2)) CHECK(surplus.id.empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/2.start"));
+}
+
+TEST_CASE("the number of a start follows the last one also if nobody needs that any more") {
+  TempDir folder;
+  for (const char* name : {"/8.start", "/9.start"}) {
+    write_file(folder.path() + name, "1000.000\nnode0.0123456789ab.arrived");
+    std::filesystem::last_write_time(folder.path() + name,
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+  CHECK_FALSE(start_together(barrier(folder, 1), 1)[0].id.empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/8.start"));
+  CHECK(std::filesystem::exists(folder.path() + "/10.start"));
 }
 
 TEST_CASE("a barrier that does not fill names the missing nodes if the scheduler lists them, else counts them") {
