@@ -66,12 +66,12 @@ cli::Command aggregate_command() {
        .summary = "combine the results of many nodes, and find the slow ones",
        .description =
            "Reads the results of `iobench run` from many nodes. Adds their rates only over the seconds in which all of "
-           "them ran, so start them together with `iobench run --barrier`. A node is slow if at least two of its "
-           "results, and all of them, have a rate far below the median of the other nodes of its group. Fewer than 1 "
-           "in 100 healthy fleets lose a node to this rule. A node that is slow only in its newest result is a "
-           "suspect: measure it again. A node is not judged if it failed, was disturbed, has no result, or has too few "
-           "equal nodes to compare with.\n\nExit code 3 if a node is slow, suspect or not judged, or misses the "
-           "--gate. The commands at the end take slow nodes out of service.",
+           "them ran, so start them together with `iobench run --barrier` or --start-at. A node is slow if at least "
+           "two of its results, and all of them, have a rate far below the median of the other nodes of its group. "
+           "Fewer than 1 in 100 healthy fleets lose a node to this rule. A node that is slow only in its newest result "
+           "is a suspect: measure it again. A node is not judged if it failed, was disturbed, has no result, or has "
+           "too few equal nodes to compare with.\n\nExit code 3 if a node is slow, suspect or not judged, or misses "
+           "the --gate. The commands at the end take slow nodes out of service.",
        .examples = {{"iobench aggregate results/ --group-by rack", "which nodes are slow in their rack?"},
                     {"iobench aggregate results/ --gate samples/ci/gate.json --json fleet.json",
                      "accept a fleet; `iobench report fleet.json -o fleet.html` makes a page"},

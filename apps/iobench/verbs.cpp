@@ -26,7 +26,6 @@ cli::App iobench_app() {
                    compare_command(), aggregate_command(), report_command()},
       .elsewhere = {{"--html", "run `iobench report FILE.json -o page.html` with the FILE.json of --json"},
                     {"run --expect", "--barrier names missing nodes from SLURM_JOB_NODELIST"},
-                    {"run --start-at", "--barrier DIR with --world N, or `at` of the system"},
                     {"run --barrier-wait", "--barrier waits for 10 minutes"},
                     {"pipeline --checkpoint-every", "measure checkpoints with `iobench checkpoint`"},
                     {"pipeline --checkpoint-bytes", "measure checkpoints with `iobench checkpoint`"},

@@ -20,9 +20,6 @@ namespace {
 constexpr auto kSetNames =
     std::to_array<std::string_view>({"dev", "test", "train", "training", "val", "valid", "validation"});
 
-bool is_train(std::string_view name) { return name == "train" || name == "training"; }
-bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, name) != kSetNames.end(); }
-
 /// The class folders of a set; none if it contains only files. The scan warns of hidden ones.
 std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder) {
   Context quiet;
@@ -53,9 +50,13 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
 
 }  // namespace
 
+bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, name) != kSetNames.end(); }
+
+bool is_train_set(std::string_view name) { return name == "train" || name == "training"; }
+
 SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled) {
   const std::vector<std::string> folders = class_folders(source, "");
-  if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) || std::ranges::none_of(folders, is_train)) {
+  if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) || std::ranges::none_of(folders, is_train_set)) {
     return {};
   }
   SetFolders sets;
@@ -73,7 +74,7 @@ SetFolders find_set_folders(const SourceFolder& source, Context& context, bool l
     sets.names.push_back(name);
     classes.push_back(std::move(here));
   }
-  if (std::ranges::none_of(sets.names, is_train) || !stray_image(source, sets.names).empty()) return {};
+  if (std::ranges::none_of(sets.names, is_train_set) || !stray_image(source, sets.names).empty()) return {};
   for (const std::string& name : folders) {
     if (std::ranges::binary_search(sets.names, name)) continue;
     context.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",

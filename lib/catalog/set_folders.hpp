@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "catalog/image_source.hpp"
@@ -8,6 +9,11 @@
 
 /// Sources whose folders are not classes.
 namespace shardkit::catalog {
+
+/// Whether a folder of this name is a set of a split: train, training, val, valid, validation, dev or test.
+bool is_set_name(std::string_view name);
+/// Whether it is the one for training.
+bool is_train_set(std::string_view name);
 
 /// Sources that contain several sets: train/, val/ and so on, each its own ImageFolder tree.
 struct SetFolders {

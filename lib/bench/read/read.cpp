@@ -11,7 +11,6 @@
 #include "bench/read/read_options.hpp"
 #include "bench/read/read_work.hpp"
 #include "bench/read/store_read.hpp"
-#include "bench/timing/second_watch.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "stats/summary.hpp"
@@ -105,7 +104,7 @@ void start_progress(const ReadPlan& plan, const ReadLimits& limits, Progress& pr
   std::uint64_t bytes = 0;
   for (const InputFile& file : plan.files) bytes += samples == 0 ? file.bytes : 0;
   if (limits.least_seconds > 0) samples = bytes = 0;  // they come again
-  progress.start(phase::kReading, samples, bytes, plan.counts_samples ? "samples" : "");
+  progress.start(plan.options.phase, samples, bytes, plan.counts_samples ? "samples" : "");
   progress.budget_seconds = limits.most_seconds.value_or(limits.least_seconds);
 }
 

@@ -10,6 +10,7 @@
 #include "bench/machine/cache_state.hpp"
 #include "bench/machine/neighbors.hpp"
 #include "bench/requirement/requirement.hpp"
+#include "bench/timing/second_watch.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
@@ -65,6 +66,7 @@ struct ReadOptions {
   /// caches may take. Only files that are ready by then are read. When dropping them between passes has taken as long,
   /// there is no further pass.
   std::optional<double> prepare_seconds;
+  const char* phase = bench::phase::kReading;  ///< for progress and the seconds of `run`; a literal
 
   void describe(FieldList& v);
 };

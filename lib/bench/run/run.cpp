@@ -377,7 +377,6 @@ RunResult run(const RunOptions& options, const GpuMachine& gpus, Context& contex
     LoaderOptions loader = loader_of(options);
     loader.data = result.loader_data.value_or(LoaderData{});
     loader.limits = loader_limits();
-    loader.operands = input.operands;
     result.summary = summarize_run(*node, requirement, loader);
     if (result.decode) warn_of_failures(result.decode->failures, result.decode->tried(), context);
     warn_of_loader(options, result, context);

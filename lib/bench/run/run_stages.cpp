@@ -65,11 +65,12 @@ std::uint64_t readers_of(const RunOptions& options, const Environment& machine) 
 
 /// Reads from one state of the cache, or past it, as much as the budget allows.
 ReadResult read_from(RunCache cache, const ReadTime& time, const InputSet& input, std::uint64_t readers,
-                     Context& context) {
+                     Context& context, const char* phase = phase::kReading) {
   ReadOptions read_options;
   read_options.threads = readers;
   read_options.budget = time.seconds;
   read_options.prepare_seconds = time.for_caches;
+  read_options.phase = phase;
   if (cache == RunCache::cold) read_options.cache = CacheRequest::cold;
   if (cache == RunCache::warm) read_options.cache = CacheRequest::warm;
   if (cache == RunCache::direct) {
@@ -126,7 +127,8 @@ std::optional<MoreReaders> measure_more_readers(const ReadTime& time, const Inpu
   InputSet last = input;  // files that reading has come to last, if at all
   std::ranges::reverse(last.files);
   try {
-    ReadResult more = read_from(read.direct ? RunCache::direct : RunCache::cold, time, last, readers, context);
+    const RunCache cache = read.direct ? RunCache::direct : RunCache::cold;
+    ReadResult more = read_from(cache, time, last, readers, context, phase::kReadingMore);
     if (result.unpack) count_samples(result.unpack->sample_bytes, more);
     if (more.samples_per_second.value_or(0) <= 0) return std::nullopt;
     return MoreReaders{readers, *more.samples_per_second, more.bytes_per_second};

@@ -379,7 +379,7 @@ LoaderAdvice loader_advice(const MeasuredNode& node, const std::optional<JobRequ
   }
   const LoaderBatches batches = loader_batches(node, requirement, loader, data.kind != LoaderKind::none);
   const LoaderCosts costs = loader_costs(data, work, reads, batches, sample_bytes(node, requirement), node.calibration);
-  return advise_loader(costs, loader.limits, data, batches, loader.operands);
+  return advise_loader(costs, loader.limits, data, batches);
 }
 
 RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& requirement,

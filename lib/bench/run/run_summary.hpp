@@ -21,7 +21,6 @@ struct LoaderOptions {
   bool force_verdict = false;  ///< also if others disturbed the measurement
   LoaderData data{};
   LoaderLimits limits{};
-  std::vector<std::string> operands{};  ///< of the data, for commands
 };
 
 /// A row of the table of stages.

@@ -35,6 +35,7 @@ void sleep_until(double unix_time, Context& context) {
 void check_options(const CommonStartOptions& options) {
   check_usage(!options.barrier || options.world, "--barrier needs --world N: how many nodes start together");
   check_usage(options.barrier || !options.world, "--world needs --barrier DIR, a folder that all nodes share");
+  check_usage(!options.barrier || !options.start_at, "--barrier and --start-at exclude each other; give one of them");
 }
 
 /// A folder in which nodes wait for each other. Each writes a file "NODE.TOKEN.arrived" and writes it again while it
@@ -258,6 +259,13 @@ std::vector<std::string> expand_hosts(std::string_view list) {
   return names;
 }
 
+double parse_start(const std::string& text) {
+  const std::string_view digits = text.starts_with('@') ? std::string_view(text).substr(1) : std::string_view(text);
+  if (const auto seconds = parse_decimal(digits)) return *seconds;
+  if (const auto time = system::parse_iso8601(text)) return system::unix_seconds(*time);
+  throw usage_error("--start-at: '{}' is not a time such as 2026-11-26T12:00:00Z or @1764158400", text);
+}
+
 CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context,
                            system::Seconds patience) {
   check_options(options);
@@ -271,6 +279,10 @@ CommonStart wait_for_start(const CommonStartOptions& options, const std::string&
     barrier.emplace(options, node, patience, context);
     start.clock_offset = barrier->clock_offset();
     std::tie(planned, start.id) = barrier->wait();
+  }
+  if (options.start_at) {
+    planned = parse_start(*options.start_at);
+    context.progress().start_for("waiting for --start-at", std::max(planned - unix_now(), 0.0));
   }
   sleep_until(planned, context);
   start.started_at = unix_now();
@@ -292,6 +304,7 @@ void CommonStartOptions::describe(FieldList& v) {
   v.field({"world", Unit::count, "with --barrier: how many nodes start together", kMayDiffer, at_least(1),
            Misnomers{"nodes"}},
           world);
+  v.field({"start-at", "start together: at this time, 2026-11-26T12:00:00Z or @SECONDS", "TIME", kMayDiffer}, start_at);
 }
 
 void CommonStart::describe(FieldList& v) {

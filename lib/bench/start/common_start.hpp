@@ -11,12 +11,14 @@
 #include "core/fields.hpp"
 #include "system/clock.hpp"
 
-/// Starts a measurement on many nodes at the same time. Nothing listens on a port: nodes meet in a shared folder.
+/// Starts a measurement on many nodes at the same time. Nothing listens on a port: nodes meet in a shared folder, or at
+/// a time of day.
 namespace shardkit::bench {
 
 struct CommonStartOptions {
   std::optional<std::string> barrier = {};  ///< shared folder
   std::optional<std::uint64_t> world = {};  ///< nodes
+  std::optional<std::string> start_at = {};
 
   void describe(FieldList& v);
 };
@@ -36,10 +38,14 @@ struct CommonStart {
 /// Names of "node[001-003,007],gpu1" (Slurm's notation), in its order; at most 65536.
 std::vector<std::string> expand_hosts(std::string_view list);
 
-/// Waits until all nodes are at the barrier, if there is one. The folder is created. The first node that sees all of
-/// them publishes who starts and when, kBarrierDelay later on the clock of the file server, so that all can read it.
-/// Warns if this node starts late. Throws Error{usage} for options that do not fit, for two nodes with one name and for
-/// more than `world` nodes (those that a start names go on, if one was published before the others were seen), Error{io} if the barrier does not fill: with the names of the missing nodes if
+/// Unix time of "2026-11-26T12:00:00Z", or of "@1764158400" or "1764158400". Throws Error{usage}.
+double parse_start(const std::string& text);
+
+/// Waits until all nodes are at the barrier, or for the time of day. The folder is created. The first node that sees
+/// all of them publishes who starts and when, kBarrierDelay later on the clock of the file server, so that all can read
+/// it. Warns if this node starts late. Throws Error{usage} for options that do not fit, for two nodes with one name and
+/// for more than `world` nodes (those that a start names go on, if one was published before the others were seen),
+/// Error{io} if the barrier does not fill: with the names of the missing nodes if
 /// SLURM_JOB_NODELIST has them, else with their number.
 CommonStart wait_for_start(const CommonStartOptions& options, const std::string& node, Context& context,
                            system::Seconds patience = system::Seconds(600));

@@ -147,7 +147,7 @@ LoaderAdvice loader_for(const SweepOptions& options, const PointWork& work, cons
     const double pause = loader_costs(data, sample, {}, batches, bytes, {}).cpu_seconds;
     reads = measure_loader_reads(work.input, bytes, pause, options.cache, seconds, context);
   }
-  return advise_loader(loader_costs(data, sample, reads, batches, bytes, {}), limits, data, batches, options.paths);
+  return advise_loader(loader_costs(data, sample, reads, batches, bytes, {}), limits, data, batches);
 }
 
 /// Rates that do not come again choose settings by chance.

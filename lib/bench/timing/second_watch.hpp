@@ -28,7 +28,8 @@ struct SecondRow {
 /// words.
 namespace phase {
 inline constexpr char kReading[] = "reading";
-inline constexpr char kMeasuring[] = "measuring";  ///< a store
+inline constexpr char kReadingMore[] = "reading with more requests";  ///< no stage: its rate is not that of the job
+inline constexpr char kMeasuring[] = "measuring";                     ///< a store
 inline constexpr char kDecoding[] = "decoding";
 inline constexpr char kAugmenting[] = "augmenting";
 inline constexpr char kPipeline[] = "running the pipeline";

@@ -80,14 +80,13 @@ std::uint64_t best_workers(const LoaderCosts& costs, const LoaderLimits& limits,
 
 /// Ranks times processes, so that each has a shard; or the next number that divides by the ranks: webdataset gives each
 /// rank every Nth shard of N ranks, and drops or repeats none.
-void advise_shards(const LoaderData& data, const LoaderBatches& batches, const std::vector<std::string>& operands,
-                   LoaderAdvice& advice) {
+void advise_shards(const LoaderData& data, const LoaderBatches& batches, LoaderAdvice& advice) {
   const std::uint64_t needed = batches.gpus * std::max<std::uint64_t>(advice.wanted_workers, 1);
   const std::uint64_t all = data.shards.size();
   advice.is_uneven = all >= needed && all % batches.gpus != 0;
   if (all >= needed && !advice.is_uneven) return;
   advice.shards_needed = std::max(needed, (all + batches.gpus - 1) / batches.gpus * batches.gpus);
-  advice.reshard = remedy::reshard(operands, {.shards = *advice.shards_needed});
+  advice.reshard = remedy::reshard(data.operands, {.shards = *advice.shards_needed});
 }
 
 }  // namespace
@@ -128,7 +127,7 @@ LoaderBatches crop_batches(std::uint64_t crop, image::TensorType dtype) {
 }
 
 LoaderAdvice advise_loader(const LoaderCosts& costs, const LoaderLimits& limits, const LoaderData& data,
-                           const LoaderBatches& batches, const std::vector<std::string>& operands) {
+                           const LoaderBatches& batches) {
   LoaderAdvice advice;
   advice.calibrated = costs.calibrated;
   advice.why_no_code = data.why_none;
@@ -138,7 +137,7 @@ LoaderAdvice advise_loader(const LoaderCosts& costs, const LoaderLimits& limits,
   advice.workers = advice.wanted_workers;
   if (batches.workers) advice.limit = WorkerLimit::asked;
   if (data.kind == LoaderKind::webdataset) {
-    advise_shards(data, batches, operands, advice);
+    advise_shards(data, batches, advice);
     if (data.shards.size() < batches.gpus) {
       advice.workers = 0;
       advice.limit = WorkerLimit::shards;

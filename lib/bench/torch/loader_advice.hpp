@@ -76,9 +76,8 @@ double loader_rate(const LoaderCosts& costs, const LoaderLimits& limits, const L
                    const LoaderBatches& batches, std::uint64_t workers);
 
 /// The smallest number of processes that reaches 95 % of the best rate, at most one for each of a rank's shards, and as
-/// many as memory and /dev/shm have space for. Without a line if there are fewer shards than GPUs. `operands` name the
-/// data in a command.
+/// many as memory and /dev/shm have space for. Without a line if there are fewer shards than GPUs.
 LoaderAdvice advise_loader(const LoaderCosts& costs, const LoaderLimits& limits, const LoaderData& data,
-                           const LoaderBatches& batches, const std::vector<std::string>& operands);
+                           const LoaderBatches& batches);
 
 }  // namespace shardkit::bench

@@ -14,6 +14,7 @@
 #include "bench/input/shard_blocks.hpp"
 #include "bench/timing/timed_run.hpp"
 #include "catalog/image_folder.hpp"
+#include "catalog/set_folders.hpp"
 #include "catalog/unpacked_stream.hpp"
 #include "core/folder.hpp"
 #include "core/text.hpp"
@@ -21,6 +22,7 @@
 #include "formats/brace_pattern.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
+#include "io/publish.hpp"
 #include "system/probe.hpp"
 
 namespace shardkit::bench {
@@ -156,6 +158,23 @@ void look_at_folder(const InputSet& input, LoaderData& data) {
   data.kind = LoaderKind::image_folder;
 }
 
+/// Of a split, which is one folder with all files in its sets, the set for training; else the input.
+InputSet training_set(const InputSet& input) {
+  if (input.operands.size() != 1) return input;
+  const std::string& folder = input.operands.front();
+  InputSet train;
+  train.inputs = input.inputs;
+  for (const InputFile& file : input.files) {
+    const std::string_view set = class_of(file.path, folder);
+    if (!catalog::is_set_name(set)) return input;
+    if (!catalog::is_train_set(set)) continue;
+    train.operands = {io::join_path(folder, set)};
+    train.files.push_back(file);
+    train.bytes += file.bytes;
+  }
+  return train.files.empty() || train.files.size() == input.files.size() ? input : train;
+}
+
 /// A path that Python source can contain.
 bool is_printable(const InputFile& file) {
   return is_utf8(file.path) && std::ranges::none_of(file.path, [](char c) { return c == '\n' || c == '\r'; });
@@ -265,8 +284,10 @@ std::string folded_line(const LoaderData& data, const LoaderBatches& settings, s
 
 }  // namespace
 
-LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& context) {
+LoaderData look_at_loader_data(const InputSet& all, bool crops, Context& context) {
+  const InputSet input = training_set(all);
   LoaderData data;
+  data.operands = input.operands;
   if (has_objects(input.files)) {
     data.why_none = "it is in a store: stage it first";
   } else if (!crops) {

@@ -20,18 +20,20 @@ enum class LoaderKind {
 
 struct LoaderData {
   LoaderKind kind = LoaderKind::none;
-  std::string why_none;             ///< why there is no code, as the end of a sentence
-  std::vector<std::string> shards;  ///< local paths, in the order of the input
-  std::string image_field;          ///< "jpg", or alternatives: "jpg;png"
-  bool has_labels = false;          ///< each sample that was looked at has a .cls with a number
-  std::string folder;               ///< with a folder for each class
+  std::string why_none;               ///< why there is no code, as the end of a sentence
+  std::vector<std::string> operands;  ///< what the data is called in commands: of a split, its set for training
+  std::vector<std::string> shards;    ///< local paths, in the order of the input
+  std::string image_field;            ///< "jpg", or alternatives: "jpg;png"
+  bool has_labels = false;            ///< each sample that was looked at has a .cls with a number
+  std::string folder;                 ///< with a folder for each class
   bool has_empty_class = false;
   std::uint64_t images = 0;  ///< in `folder`
 };
 
 /// Looks at the names of files, or of the members of one shard: reads only tar headers, and the first label. Shards of
-/// a store and whole images (`crops` is false) have no code.
-LoaderData look_at_loader_data(const InputSet& input, bool crops, Context& context);
+/// a store and whole images (`crops` is false) have no code. Of a folder with sets, such as train/ and val/, the code
+/// is for training.
+LoaderData look_at_loader_data(const InputSet& all, bool crops, Context& context);
 
 /// The loader's batches, and who makes them.
 struct LoaderBatches {

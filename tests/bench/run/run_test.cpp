@@ -249,3 +249,17 @@ TEST_CASE("jobs and data that make no sense are errors before anything is measur
   CHECK(code_of(run_options(folder.path("none"))) == ErrorCode::not_found);
   CHECK(code_of(run_options(folder.path("missing"))) == ErrorCode::not_found);
 }
+
+TEST_CASE("the seconds of read belong to its bytes: reading with more requests is another measurement") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(200, "a"));
+  RunOptions options = run_options(folder.path());
+  options.budget = 4;
+  options.cache = RunCache::direct;  // reads again for a second, so that there is something to count
+  const RunResult result = run_quietly(options);
+  std::uint64_t bytes = 0;
+  for (const SecondRow& row : result.seconds) bytes += row.stage == stage::kRead ? row.bytes : 0;
+  CHECK(result.more_readers);
+  CHECK(bytes > 0);
+  CHECK(bytes <= result.read.bytes);
+}

@@ -34,6 +34,13 @@ TEST_CASE("names of nodes are written like Slurm writes them") {
   CHECK(expand_hosts("broken[1-") == Names{});
 }
 
+TEST_CASE("times to start are dates or seconds") {
+  CHECK(parse_start("2026-11-26T12:00:00Z") == 1795694400);
+  CHECK(parse_start("@1764158400") == 1764158400);
+  CHECK(parse_start("1764158400") == 1764158400);
+  CHECK_THROWS_AS(parse_start("soon"), Error);
+}
+
 /// Waits on `count` threads as that many nodes, and returns how each started; empty where it failed.
 std::vector<CommonStart> start_together(const CommonStartOptions& options, std::size_t count) {
   std::vector<CommonStart> starts(count);
@@ -121,6 +128,9 @@ TEST_CASE("options that do not fit are refused") {
   CommonStartOptions no_world = barrier(folder, 1);
   no_world.world.reset();
   CHECK_THROWS_AS(wait_for_start(no_world, "n", context), Error);
+  CommonStartOptions both = barrier(folder, 1);
+  both.start_at = "@1";
+  CHECK_THROWS_AS(wait_for_start(both, "n", context), Error);
   CHECK_THROWS_AS(wait_for_start(barrier(folder, 1), "../n", context), Error);
 }
 

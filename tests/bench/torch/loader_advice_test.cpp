@@ -35,6 +35,7 @@ LoaderData shards(std::size_t count) {
   LoaderData data;
   data.kind = LoaderKind::webdataset;
   data.image_field = "jpg";
+  data.operands = {"train"};
   for (std::size_t i = 0; i < count; ++i) data.shards.push_back("x-" + std::to_string(i) + ".tar");
   return data;
 }
@@ -49,7 +50,7 @@ LoaderData folder(std::uint64_t images) {
 
 LoaderAdvice advise(const LoaderCosts& costs, const LoaderLimits& limits, const LoaderData& data,
                     const LoaderBatches& batches) {
-  return advise_loader(costs, limits, data, batches, {"train"});
+  return advise_loader(costs, limits, data, batches);
 }
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

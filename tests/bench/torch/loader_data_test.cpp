@@ -142,3 +142,29 @@ TEST_CASE("data that PyTorch would refuse has settings, and the reason why there
   odd.write("a\\b.tar", image_shard(3, "a"));
   CHECK(look_at(odd.path()).why_none == "webdataset does not open names with a backslash");
 }
+
+TEST_CASE("of a split, the loader and the command for more shards are for training") {
+  const ShardFolder folder;
+  for (const char* set : {"train", "val"}) std::filesystem::create_directories(folder.path() + "/" + set);
+  folder.write("train/x-0.tar", image_shard(3, "a"));
+  folder.write("val/x-0.tar", image_shard(3, "b"));
+  LoaderData data = look_at(folder.path());
+  CHECK(data.shards == std::vector<std::string>{folder.path() + "/train/x-0.tar"});
+  CHECK(data.operands == std::vector<std::string>{folder.path() + "/train"});
+  data = look_at(folder.path() + "/val");
+  CHECK(data.operands == std::vector<std::string>{folder.path() + "/val"});
+}
+
+TEST_CASE("of a split of classes, ImageFolder reads the folder for training") {
+  const ShardFolder folder;
+  write_images(folder, {"train/cat/1.jpg", "train/dog/1.jpg", "val/cat/2.jpg"});
+  const LoaderData data = look_at(folder.path());
+  CHECK(data.folder == folder.path() + "/train");
+  CHECK(data.images == 2);
+}
+
+TEST_CASE("a folder with other folders beside train is no split") {
+  const ShardFolder folder;
+  write_images(folder, {"train/1.jpg", "bus/1.jpg"});
+  CHECK(look_at(folder.path()).folder == folder.path());
+}
