@@ -1,6 +1,6 @@
 """The portable programs for aarch64, run by qemu: they work, and write the same shards as those of this host.
 
-Uses what `scripts/release wheel --arch aarch64` built, which scripts/test --soak does.
+Only with SHARDKIT_SOAK.
 """
 
 import hashlib
@@ -13,9 +13,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
 from installed import made_by  # noqa: E402
-from program import CHECKOUT, SOAK, FolderTest, run  # noqa: E402
+from program import SOAK, FolderTest, run  # noqa: E402
 
-PORTABLE = CHECKOUT / "build/portable-aarch64/install/bin/shardctl"
 VERSION = run("shardctl", "--version").stdout.split()[1]
 
 # Arguments, exit code, a part of what it prints. Each builds on those before it.
@@ -49,13 +48,12 @@ def hashes(folder):
             for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix in (".tar", ".idx", ".jpg")}
 
 
-@unittest.skipUnless(PORTABLE.exists() or SOAK, "SKIPPED: needs the programs for aarch64, which scripts/test --soak builds")
+@unittest.skipUnless(SOAK, "SKIPPED: builds the programs for aarch64, which scripts/test --soak does")
 class Aarch64(FolderTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if not PORTABLE.exists():
-            made_by("release", "wheel", "--arch", "aarch64")
+        made_by("release", "wheel", "--arch", "aarch64")
         if not shutil.which("qemu-aarch64-static"):
             raise unittest.SkipTest("SKIPPED: qemu-aarch64-static is not installed, which scripts/test --soak does")
 
