@@ -15,6 +15,11 @@ endif()
 target_include_directories(shardkit_options INTERFACE "${PROJECT_SOURCE_DIR}/lib")
 target_link_libraries(shardkit_options INTERFACE fmt::fmt)
 target_compile_definitions(shardkit_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
+# Shards are the same on all processors: a product is rounded before something is added to it. x86-64 has no other way.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  target_compile_options(shardkit_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")
+endif()
+
 # What users install: each program is without the verbs of the other, although one object has the code of both.
 target_compile_options(shardkit_options INTERFACE
   "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-ffunction-sections;-fdata-sections>")

@@ -46,10 +46,7 @@ void ReadFile::report_shrunk(std::uint64_t offset) const {
               offset, size_);
 }
 
-std::size_t window_bytes(std::size_t most) {
-  constexpr std::size_t kStep = AlignedBuffer::kAlignment;
-  return (most + kStep - 1) / kStep * kStep + kStep;
-}
+std::size_t window_bytes(std::size_t most, std::size_t step) { return (most + step - 1) / step * step + step; }
 
 namespace {
 
@@ -202,6 +199,9 @@ std::uint32_t FileOpener::step_of(const File& file) const {
   if (reported && info.stx_dio_offset_align == 0) refuse_direct(file.path(), "its file system does not support it");
   if (reported && info.stx_dio_mem_align > AlignedBuffer::kAlignment) {
     refuse_direct(file.path(), "it needs memory aligned to more than 4096 bytes");
+  }
+  if (reported && info.stx_dio_offset_align > AlignedBuffer::kAlignment) {
+    refuse_direct(file.path(), fmt::format("it needs reads aligned to {} bytes", info.stx_dio_offset_align));
   }
   if (reported) return info.stx_dio_offset_align;
   if (kind == FileSystemKind::overlay) {

@@ -64,8 +64,9 @@ class ReadFile {
   std::uint32_t step_;
 };
 
-/// Maximum memory for the window of a read of `most` bytes.
-std::size_t window_bytes(std::size_t most);
+/// Maximum memory for the window of a read of `most` bytes from a file of this step. Direct reads have at most the
+/// default one, whatever the size of the kernel's pages.
+std::size_t window_bytes(std::size_t most, std::size_t step = AlignedBuffer::kAlignment);
 
 struct ReadRequest {
   const ReadFile* file = nullptr;  ///< of the engine that made the lane; outlives the read

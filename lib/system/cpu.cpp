@@ -21,11 +21,21 @@ struct ArmPart {
   std::string_view name;
 };
 constexpr std::array kArmParts{
-    ArmPart{"0x41", "0xd0c", "Arm Neoverse N1"},  ArmPart{"0x41", "0xd49", "Arm Neoverse N2"},
-    ArmPart{"0x41", "0xd8e", "Arm Neoverse N3"},  ArmPart{"0x41", "0xd40", "Arm Neoverse V1"},
-    ArmPart{"0x41", "0xd4f", "Arm Neoverse V2"},  ArmPart{"0x41", "0xd84", "Arm Neoverse V3"},
-    ArmPart{"0xc0", "0xac3", "Ampere-1"},         ArmPart{"0xc0", "0xac4", "Ampere-1a"},
-    ArmPart{"0x48", "0xd01", "HiSilicon TSV110"}, ArmPart{"0x46", "0x001", "Fujitsu A64FX"},
+    ArmPart{"0x41", "0xd0c", "Arm Neoverse N1"},
+    ArmPart{"0x41", "0xd49", "Arm Neoverse N2"},
+    ArmPart{"0x41", "0xd8e", "Arm Neoverse N3"},
+    ArmPart{"0x41", "0xd40", "Arm Neoverse V1"},
+    ArmPart{"0x41", "0xd4f", "Arm Neoverse V2"},
+    ArmPart{"0x41", "0xd84", "Arm Neoverse V3"},
+    ArmPart{"0x41", "0xd83", "Arm Neoverse V3AE"},
+    ArmPart{"0x41", "0xd85", "Arm Cortex-X925"},
+    ArmPart{"0x41", "0xd87", "Arm Cortex-A725"},
+    ArmPart{"0x4e", "0x010", "NVIDIA Olympus"},
+    ArmPart{"0x6d", "0xd49", "Microsoft Azure Cobalt 100"},
+    ArmPart{"0xc0", "0xac3", "Ampere-1"},
+    ArmPart{"0xc0", "0xac4", "Ampere-1a"},
+    ArmPart{"0x48", "0xd01", "HiSilicon TSV110"},
+    ArmPart{"0x46", "0x001", "Fujitsu A64FX"},
 };
 
 /// The value of "name\t: value" in /proc/cpuinfo.
@@ -35,14 +45,21 @@ std::string cpuinfo_value(std::string_view text, std::string_view name) {
   return std::string(trimmed(value));
 }
 
-std::string model_of(std::string_view cpuinfo) {
+/// The name of the whole chip, which its firmware gives as JEDEC's number of the vendor and one of its own.
+std::string_view chip_of(const Probe& probe) {
+  return sys_word(probe, "/sys/devices/soc0/soc_id") == "jep106:036b:0241" ? "NVIDIA Grace" : "";
+}
+
+std::string processor_model(const Probe& probe, std::string_view cpuinfo) {
   const std::string name = cpuinfo_value(cpuinfo, "model name");
   if (!name.empty()) return name;
   const std::string implementer = cpuinfo_value(cpuinfo, "CPU implementer");
   if (implementer.empty()) return {};
   const std::string part = cpuinfo_value(cpuinfo, "CPU part");
   for (const ArmPart& known : kArmParts) {
-    if (known.implementer == implementer && known.part == part) return std::string(known.name);
+    if (known.implementer != implementer || known.part != part) continue;
+    const std::string_view chip = chip_of(probe);
+    return chip.empty() ? std::string(known.name) : fmt::format("{} ({})", chip, known.name);
   }
   return fmt::format("arm64 implementer {}, part {}", implementer, part);
 }
@@ -115,7 +132,7 @@ bool add_times(std::string_view line, CpuTimes& times) {
 CpuFacts read_cpu(const Probe& probe) {
   CpuFacts facts;
   const std::string cpuinfo = probe.text("/proc/cpuinfo").value_or("");
-  facts.model = model_of(cpuinfo);
+  facts.model = processor_model(probe, cpuinfo);
   const auto online = parse_cpu_list(probe.text(std::string(kFolder) + "online").value_or(""));
   facts.processors = online.empty() ? processors_of_cpuinfo(cpuinfo) : online.size();
   const std::string status = probe.text("/proc/self/status").value_or("");

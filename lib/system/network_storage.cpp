@@ -53,6 +53,14 @@ void add_operation(std::string_view line, NfsCounters& counters) {
   counters.read_round_trip_seconds = round_trip;
 }
 
+/// The kernel lists each connection of a mount: "xprt: tcp ..." or "xprt: rdma ...".
+std::optional<std::uint64_t> connections_of(const Mount& mount, const Probe& probe) {
+  const std::string statistics = probe.text("/proc/self/mountstats").value_or("");
+  const auto lines = split(section_of(statistics, mount), '\n');
+  const auto count = std::ranges::count_if(lines, [](std::string_view l) { return trimmed(l).starts_with("xprt:"); });
+  return count > 0 ? std::optional(static_cast<std::uint64_t>(count)) : std::nullopt;
+}
+
 constexpr std::uint64_t kMagicV1 = 0x0bd10bd0;
 constexpr std::uint64_t kMagicV3 = 0x0bd30bd0;
 constexpr std::uint64_t kMagicComposite = 0x0bd60bd0;
@@ -112,9 +120,24 @@ void add_layout(const Probe& probe, const std::string& path, LustreFacts& facts)
     facts.stripe_count = layout->stripe_count;
     facts.stripe_size = layout->stripe_size;
     facts.components = layout->components;
+    facts.last_start = layout->last_start;
+    const auto there = probe.stat(folder);
+    if (there && there->kind == PathFacts::Kind::file) facts.striped_size = there->size;
     facts.striped = folder;
     return;
   }
+}
+
+/// "16G", "512M", "1048576".
+std::optional<std::uint64_t> gpfs_bytes(std::string_view text) {
+  unsigned shift = 0;
+  constexpr std::string_view kUnits = "KMGT";
+  if (const std::size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back()); unit != kUnits.npos) {
+    shift = 10 * (static_cast<unsigned>(unit) + 1);
+    text.remove_suffix(1);
+  }
+  const auto number = parse_count(text);
+  return number && *number <= (~std::uint64_t{0} >> shift) ? std::optional(*number << shift) : std::nullopt;
 }
 
 /// Part of a mount's type or source, and the client it means.
@@ -267,7 +290,8 @@ NfsFacts read_nfs(const Mount& mount, const Probe& probe) {
   facts.device = mount.device;
   facts.version = option_value(mount, "vers");
   facts.protocol = option_value(mount, "proto");
-  facts.connections = std::max<std::uint64_t>(1, parse_count(option_value(mount, "nconnect")).value_or(1));
+  facts.nconnect = std::max<std::uint64_t>(1, parse_count(option_value(mount, "nconnect")).value_or(1));
+  facts.connections = connections_of(mount, probe).value_or(facts.nconnect);
   facts.read_size = parse_count(option_value(mount, "rsize"));
   facts.write_size = parse_count(option_value(mount, "wsize"));
   facts.recovery = has_option(mount, "softerr") ? "softerr" : has_option(mount, "soft") ? "soft" : "hard";
@@ -294,6 +318,7 @@ std::optional<LustreLayout> parse_lustre_layout(std::string_view bytes) {
   if (number_at(bytes, 0, 4) != kMagicComposite) return plain_layout(bytes);
   constexpr std::size_t kHeader = 32;
   constexpr std::size_t kEntry = 48;
+  constexpr std::size_t kOffsetOfExtent = 8;
   constexpr std::size_t kOffsetOfLayout = 24;  // within an entry: id, flags, extent of two times 8 bytes
   const std::uint64_t components = number_at(bytes, 14, 2);
   if (components == 0) return std::nullopt;
@@ -301,8 +326,24 @@ std::optional<LustreLayout> parse_lustre_layout(std::string_view bytes) {
   const std::uint64_t offset = number_at(bytes, last + kOffsetOfLayout, 4);
   if (offset < kHeader || offset >= bytes.size()) return std::nullopt;
   auto layout = plain_layout(bytes.substr(offset));
-  if (layout) layout->components = components;
+  if (!layout) return layout;
+  layout->components = components;
+  layout->last_start = number_at(bytes, last + kOffsetOfExtent, 8);
   return layout;
+}
+
+GpfsFacts read_gpfs(const Probe& probe) {
+  GpfsFacts facts;
+  for (const auto line : split(probe.text("/var/mmfs/gen/mmfs.cfg").value_or(""), '\n')) {
+    if (line.starts_with('[')) break;  // a class of nodes, of which this one may not be
+    const auto words = split(trimmed(line), ' ');
+    if (words.size() != 2) continue;
+    if (words[0] == "pagepool") facts.pagepool = gpfs_bytes(words[1]);
+    if (words[0] == "prefetchThreads") facts.prefetch_threads = parse_count(words[1]);
+    const auto megabytes = words[0] == "maxMBpS" ? parse_count(words[1]) : std::nullopt;
+    if (megabytes) facts.prefetch_rate = static_cast<double>(*megabytes) * 1e6;
+  }
+  return facts;
 }
 
 LustreFacts read_lustre(const Mount& mount, const std::string& path, const Probe& probe) {

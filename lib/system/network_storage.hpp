@@ -30,7 +30,8 @@ struct NfsFacts {
   std::string device;             ///< "0:53", its number in /sys/class/bdi
   std::string version;            ///< "3", "4.1", ...
   std::string protocol;           ///< "tcp", "rdma", "udp"
-  std::uint64_t connections = 1;  ///< nconnect; the kernel leaves it out if it is 1
+  std::uint64_t nconnect = 1;     ///< of the options; the kernel leaves it out if it is 1
+  std::uint64_t connections = 1;  ///< those that mountstats lists, else nconnect
   std::optional<std::uint64_t> read_size;
   std::optional<std::uint64_t> write_size;
   std::string recovery;  ///< "hard", "soft", "softerr"
@@ -42,7 +43,7 @@ struct NfsFacts {
     v.field({"device", "its number in /sys/class/bdi"}, device);
     v.field({"version", "version of the protocol"}, version);
     v.field({"protocol", "transport protocol"}, protocol);
-    v.field({"connections", Unit::count, "connections to the server (nconnect)"}, connections);
+    v.field({"connections", Unit::count, "connections to the server"}, connections);
     v.field({"read_size", Unit::bytes, "largest read request in bytes (rsize)"}, read_size);
     v.field({"write_size", Unit::bytes, "largest write request in bytes (wsize)"}, write_size);
     v.field({"recovery", "hard: waits for an unreachable server; soft: gives up"}, recovery);
@@ -65,6 +66,7 @@ struct LustreLayout {
   std::uint64_t stripe_count = 0;  ///< of the last component; 65535 means all targets
   std::uint64_t stripe_size = 0;   ///< in bytes
   std::uint64_t components = 1;    ///< more than 1 for a progressive layout
+  std::uint64_t last_start = 0;    ///< offset in the file at which the last component starts
 };
 
 /// Empty for bytes that are not a known layout.
@@ -75,6 +77,8 @@ struct LustreFacts {
   std::optional<std::uint64_t> stripe_count;
   std::optional<std::uint64_t> stripe_size;
   std::optional<std::uint64_t> components;
+  std::uint64_t last_start = 0;               ///< of the layout
+  std::optional<std::uint64_t> striped_size;  ///< bytes of `striped`, if that is a file
   std::string striped;  ///< path of this layout: the path itself, or the first entry of the folder that has one
   std::optional<std::uint64_t> read_requests_in_flight;  ///< osc.*.max_rpcs_in_flight, the least of all targets
   std::optional<std::uint64_t> pages_per_request;        ///< osc.*.max_pages_per_rpc, the least
@@ -96,6 +100,22 @@ struct LustreFacts {
 };
 
 LustreFacts read_lustre(const Mount& mount, const std::string& path, const Probe& probe);
+
+/// The settings of this node's GPFS (IBM Storage Scale), of /var/mmfs/gen/mmfs.cfg: those of all nodes, which stand
+/// before the first line of a node class. Empty members are not set there, or the file cannot be read.
+struct GpfsFacts {
+  std::optional<std::uint64_t> pagepool;
+  std::optional<double> prefetch_rate;
+  std::optional<std::uint64_t> prefetch_threads;
+
+  void describe(FieldList& v) {
+    v.field({"pagepool", Unit::bytes, "memory that it caches data in"}, pagepool);
+    v.field({"prefetch_rate", Unit::bytes_per_second, "rate that it reads ahead for (maxMBpS)"}, prefetch_rate);
+    v.field({"prefetch_threads", Unit::count, "threads that read ahead (prefetchThreads)"}, prefetch_threads);
+  }
+};
+
+GpfsFacts read_gpfs(const Probe& probe);
 
 /// The storage behind a file system that a program serves.
 enum class FuseKind { unknown, object_store, remote_shell, cluster, cache };

@@ -9,14 +9,23 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The processors that the packages are for.
+ARCH = os.environ.get("SHARDKIT_ARCH", os.uname().machine)
 
 
-def options_of(description):
+def portable(arch):
+    """What scripts/packaging/portable built for these processors."""
+    return ROOT / f"build/portable-{arch}/install"
+
+
+def options_of(description, **operands):
     """Options that tests use: a release packs the portable programs into dist/."""
     parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--install", type=pathlib.Path, default=ROOT / "build/portable/install", help=argparse.SUPPRESS)
+    parser.add_argument("--install", type=pathlib.Path, default=portable(ARCH), help=argparse.SUPPRESS)
     parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist", help=argparse.SUPPRESS)
+    for name, settings in operands.items():
+        parser.add_argument(name, help=argparse.SUPPRESS, **settings)
     options = parser.parse_args()
     if not (options.install / "bin/shardctl").exists():
         sys.exit(f"{parser.prog}: there are no programs in {options.install}/bin; scripts/packaging/portable makes them")

@@ -192,6 +192,24 @@ TEST_CASE("what cannot be mapped is refused, with the engine that reads it") {
   CHECK(code_of([] { make_read_engine(EngineKind::mmap, {})->open("/dev/shm"); }) == ErrorCode::unsupported);
 }
 
+TEST_CASE("the window of a read fits into the memory for it, in steps of disks and in pages of 4 to 64 KiB") {
+  const TempDir dir;
+  write_file(dir.path("data"), std::string(300'000, 'x'));
+  for (std::uint32_t step = 1; step <= 65536; step *= 2) {
+    const ReadFile file(File::open_read(dir.path("data")), step);
+    for (const std::uint64_t offset : {0, 1, 511, 4095, 4096, 65535, 65536, 200'001}) {
+      for (const std::size_t length : {1, 512, 4096, 65536, 90'000}) {
+        const ReadWindow window = file.window(offset, length);
+        REQUIRE(window.begin % step == 0);
+        REQUIRE(window.length % step == 0);
+        REQUIRE(window.begin + window.skip == offset);
+        REQUIRE(window.skip + window.wanted <= window.length);
+        REQUIRE(window.length <= window_bytes(length, step));
+      }
+    }
+  }
+}
+
 TEST_CASE("aligned buffers start on a page and keep their memory when less is asked") {
   AlignedBuffer buffer;
   const MutableBytes first = buffer.get(10000);

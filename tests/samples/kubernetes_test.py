@@ -85,6 +85,19 @@ class Manifests(unittest.TestCase):
                     self.assertIn(container["command"][0], ("shardctl", "iobench"))
 
 
+    def test_name_in_their_first_comment_what_must_exist_or_make_it(self):
+        made = {(document["kind"], document["metadata"]["name"]) for _, document in documents()}
+        kinds = {("serviceAccountName",): "ServiceAccount", ("secretKeyRef", "name"): "Secret",
+                 ("persistentVolumeClaim", "claimName"): "PersistentVolumeClaim", ("configMap", "name"): "ConfigMap"}
+        for name, document in documents():
+            comment = re.match(r"(#.*\n)+", (FOLDER / name.partition(":")[0]).read_text())[0]
+            for path, value in values(document):
+                for place, kind in kinds.items():
+                    if path[-len(place):] == place and (kind, value) not in made:
+                        with self.subTest(name, kind=kind):
+                            self.assertRegex(comment, rf"\b{value}\b")
+
+
 class Pods(unittest.TestCase):
     def test_run_as_a_named_user_without_privileges_on_a_root_file_system_that_is_only_read(self):
         for name, _, pod, container in each_container():

@@ -123,6 +123,10 @@ TEST_CASE("arm64: processors are known by their numbers; no clock to set is no e
   CHECK(read_cpu(tree).model == "arm64 implementer 0x99, part 0x1");
 }
 
+TEST_CASE("Grace: the chip by what its firmware says, not by its cores, which others have too") {
+  CHECK(read_cpu(RecordedTree::machine("gds")).model == "NVIDIA Grace (Arm Neoverse V2)");
+}
+
 TEST_CASE("memory, huge pages and the kernel's settings") {
   const MemoryFacts memory = read_memory(RecordedTree::machine("two-sockets"));
   CHECK(memory.total == 2113388544ULL * 1024);

@@ -30,6 +30,7 @@ void look_at_path(const std::string& path, const system::Probe& probe, Environme
     environment.block_device = std::move(device);
   if (mount->type.starts_with("nfs")) environment.nfs = system::read_nfs(*mount, probe);
   if (mount->type == "lustre") environment.lustre = system::read_lustre(*mount, environment.path, probe);
+  if (mount->type == "gpfs") environment.gpfs = system::read_gpfs(probe);
   if (environment.storage.storage_class == system::StorageClass::fuse)
     environment.fuse = system::read_fuse(*mount, probe);
 }
@@ -66,6 +67,8 @@ void look_at_gpus_of(const system::Probe& probe, const gpu::GpuSight& sight, Env
   environment.gpu_driver = gpus.driver_version.empty() ? sight.driver_version : gpus.driver_version;
   environment.gpu_devices = std::move(gpus.bus);
   environment.gpu_monitor = sight;
+  environment.gds_driver = !probe.names("/sys/module/nvidia_fs").empty();
+  environment.nvme_multipath = system::sys_word(probe, "/sys/module/nvme_core/parameters/multipath");
 }
 
 void look_at_devices(const system::Probe& probe, Environment& environment) {
@@ -203,6 +206,7 @@ void Environment::describe(FieldList& v) {
   v.field({"block_device", "block device of that file system"}, block_device);
   v.field({"nfs", "the mount, if it is NFS"}, nfs);
   v.field({"lustre", "the mount, if it is Lustre"}, lustre);
+  v.field({"gpfs", "the mount, if it is GPFS (IBM Storage Scale)"}, gpfs);
   v.field({"fuse", "the mount, if it is FUSE"}, fuse);
   v.field({"cpu", "processors of the machine"}, cpu);
   v.field({"control_group", "limits of the control groups"}, control_group);
@@ -212,6 +216,8 @@ void Environment::describe(FieldList& v) {
   v.field({"rdma", "ports of RDMA devices"}, rdma);
   v.field({"gpu_devices", "NVIDIA GPUs on the PCI bus, whether visible to the process or not"}, gpu_devices);
   v.field({"gpu_monitor", "current state of the GPUs as reported by the driver (NVML)"}, gpu_monitor);
+  v.field({"gds_driver", "the driver of GPUDirect Storage (nvidia-fs) is loaded"}, gds_driver);
+  v.field({"nvme_multipath", "Y if the kernel joins paths to an NVMe drive (nvme_core.multipath)"}, nvme_multipath);
   v.field({"kernel", "limits set by kernel, container and user"}, kernel);
   v.field({"hidden", "parts of the machine that are not visible to this process"}, hidden);
   v.field({"normal", "rates that are normal for this hardware"}, normal);

@@ -69,6 +69,7 @@ struct Environment {
   std::optional<system::BlockDevice> block_device;
   std::optional<system::NfsFacts> nfs;
   std::optional<system::LustreFacts> lustre;
+  std::optional<system::GpfsFacts> gpfs;
   std::optional<system::FuseFacts> fuse;
   system::CpuFacts cpu;
   system::CgroupUse control_group;
@@ -78,6 +79,8 @@ struct Environment {
   std::vector<system::RdmaPort> rdma;
   std::vector<system::GpuDevice> gpu_devices;
   gpu::GpuSight gpu_monitor;
+  bool gds_driver = false;     ///< nvidia-fs is loaded
+  std::string nvme_multipath;  ///< "Y" or "N": parameter of nvme_core
   system::KernelFacts kernel;
   std::vector<std::string> hidden;  ///< "/proc", "/sys": what could not be read here
   std::vector<NormalRate> normal;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/env/env.hpp"
+#include "bench/env/shared_storage.hpp"
 #include "core/units.hpp"
 #include "system/probe.hpp"
 
@@ -220,7 +221,6 @@ constexpr std::array kMemoryRules{
 };
 
 using system::StorageClass;
-constexpr std::uint64_t kKi = 1024;
 constexpr std::array<std::string_view, 8> kPseudoTypes{"proc",   "sysfs",   "cgroup",  "cgroup2",
                                                        "devpts", "debugfs", "tracefs", "securityfs"};
 
@@ -232,10 +232,13 @@ bool lies_in_layer(const Environment& environment) {
   return environment.storage.storage_class == StorageClass::overlay;
 }
 
+bool is_on_disk(const system::StorageFacts& storage) {
+  return !storage.device.empty() && storage.storage_class != StorageClass::memory;
+}
+
 /// The kernel shows relatime and noatime and nothing for strictatime.
 bool writes_access_times(const system::StorageFacts& storage) {
-  const bool on_disk = !storage.device.empty() && storage.storage_class != StorageClass::memory;
-  return on_disk && !storage.options.empty() && !contains(storage.options, "ro") &&
+  return is_on_disk(storage) && !storage.options.empty() && !contains(storage.options, "ro") &&
          !contains(storage.options, "relatime") && !contains(storage.options, "noatime");
 }
 
@@ -272,6 +275,25 @@ constexpr std::array kStorageRules{
     Rule{"strictatime", kWarning, "relatime, or noatime", "mount -o remount,relatime {mount}",
          "the mount option strictatime causes a disk write for every file read",
          [](const Environment& e) { return shown_if(writes_access_times(e.storage), "strictatime"); }},
+    Rule{"mount_sync", kWarning, "async", "mount -o remount,async {mount}",
+         "every write to {mount} waits for the disk: shards and checkpoints are written at a fraction of its rate",
+         [](const Environment& e) {
+           return shown_if(is_on_disk(e.storage) && contains(e.storage.options, "sync"), "sync");
+         }},
+    Rule{"mount_discard", kHint, "a weekly fstrim", "systemctl enable --now fstrim.timer, and mount without discard",
+         "every deletion also sends TRIM commands, which stall reads on many drives",
+         [](const Environment& e) {
+           return shown_if(is_on_disk(e.storage) && contains(e.storage.options, "discard"), "discard");
+         }},
+    Rule{"no_barriers", kWarning, "barriers on", "mount -o remount,barrier {mount}; a current XFS has no other mode",
+         "after a power failure, files that a program has synced may be lost or damaged",
+         [](const Environment& e) {
+           const auto& options = e.storage.options;
+           return shown_if(contains(options, "nobarrier") || contains(options, "barrier=0"), "nobarrier");
+         }},
+    Rule{"ext4_journal", kWarning, "data=ordered", "mount with data=ordered (tune2fs -o journal_data_ordered)",
+         "{file_system} writes all data twice, and has neither direct reads nor GPUDirect Storage",
+         [](const Environment& e) { return shown_if(contains(e.storage.options, "data=journal"), "data=journal"); }},
     Rule{"read_ahead_off", kHint, "128 KiB or more", "blockdev --setra 256 /dev/{device}",
          "read-ahead of this device is off: sequential readers wait for each block",
          [](const Environment& e) { return shown_if(!e.storage.device.empty() && e.storage.read_ahead == 0U, "0"); }},
@@ -291,131 +313,6 @@ constexpr std::array kStorageRules{
          "the storage of {path} is not visible from here",
          [](const Environment& e) {
            return shown_if(e.storage.file_system.empty() && e.storage.device.empty(), "unknown");
-         }},
-};
-
-/// One TCP connection carries 1 to 2 GB/s at best; up to 10 Gb/s it is enough for bandwidth.
-std::optional<std::string> one_connection(const Environment& environment, bool enough) {
-  constexpr double kTenGigabit = 10e9 / 8;
-  const system::NfsFacts& nfs = *environment.nfs;
-  const bool one = nfs.connections <= 1 && nfs.protocol != "rdma" && nfs.protocol != "udp";
-  const auto network = fastest_network(environment);
-  return shown_if(one && (network && *network <= kTenGigabit) == enough, "nconnect=1");
-}
-
-constexpr const char* kMoreConnections =
-    "mount -o nconnect=8 (kernel 5.3 or newer; the first mount of a server decides for all mounts)";
-constexpr std::uint64_t kSmallRequest = 256 * kKi;
-
-double sent_again(const system::NfsCounters& nfs) {
-  return nfs.operations == 0 ? 0 : static_cast<double>(nfs.retransmissions) / static_cast<double>(nfs.operations);
-}
-
-constexpr std::array kNfsRules{
-    Rule{"nfs_nconnect", kWarning, "nconnect=8 to 16", kMoreConnections,
-         "NFS is mounted with one connection; nconnect=8 or more allows several streams in parallel",
-         [](const Environment& e) { return one_connection(e, false); }},
-    Rule{"nfs_nconnect", kHint, "nconnect=8 to 16", kMoreConnections,
-         "NFS is mounted with one connection; nconnect=8 or more allows several streams in parallel",
-         [](const Environment& e) { return one_connection(e, true); }},
-    Rule{"nfs_read_size", kWarning, "rsize=1048576",
-         "remove rsize from the mount options, and check what the server offers",
-         "NFS reads in requests of {request}: each costs a round trip",
-         [](const Environment& e) {
-           const std::uint64_t size = e.nfs->read_size.value_or(kSmallRequest);
-           return shown_if(size < kSmallRequest, fmt::format("rsize={}", size));
-         }},
-    Rule{"nfs_write_size", kHint, "wsize=1048576", "remove wsize from the mount options",
-         "NFS writes checkpoints in small requests",
-         [](const Environment& e) {
-           const std::uint64_t size = e.nfs->write_size.value_or(kSmallRequest);
-           return shown_if(size < kSmallRequest, fmt::format("wsize={}", size));
-         }},
-    Rule{"nfs_soft", kWarning, "hard", "mount -o hard",
-         "a soft mount answers reads with EIO if the server is slow: jobs fail or lose samples",
-         [](const Environment& e) { return shown_if(e.nfs->recovery != "hard", e.nfs->recovery); }},
-    Rule{"nfs_attributes", kWarning, "attributes cached (actimeo=60 or more)",
-         "remove noac and actimeo=0 if the data does not change",
-         "every open and stat asks the server: millions of small files take hours",
-         [](const Environment& e) { return shown_if(!e.nfs->caches_attributes, "noac or actimeo=0"); }},
-    Rule{"nfs_udp", kWarning, "tcp or rdma", "mount -o proto=tcp", "NFS over UDP loses whole requests with one packet",
-         [](const Environment& e) { return shown_if(e.nfs->protocol == "udp", "udp"); }},
-    Rule{"nfs_read_ahead", kWarning, "15 MiB (15 times rsize, as before Linux 5.4)",
-         "echo 15360 > /sys/class/bdi/{bdi}/read_ahead_kb, or nfsrahead of nfs-utils by udev",
-         "a sequential reader has at most one small read-ahead request in flight",
-         [](const Environment& e) {
-           const auto read_ahead = e.storage.read_ahead;
-           return shown_if(read_ahead && *read_ahead <= 128 * kKi, format_size(read_ahead.value_or(0)));
-         }},
-    Rule{"nfs_retransmissions", kHint, "below 0.1 %", "check for packet loss and an overloaded server",
-         "{resent} of {requests} requests were retransmitted since the mount",
-         [](const Environment& e) {
-           return shown_if(sent_again(e.nfs->counters) > 0.001,
-                           fmt::format("{:.2f} %", sent_again(e.nfs->counters) * 100));
-         }},
-    Rule{"nfs_round_trip", kHint, "below 10 ms",
-         "more reads in flight hide the latency; the cause may be the server's disks or queue",
-         "the mean time of a read since the mount is {measured}",
-         [](const Environment& e) {
-           const double seconds = e.nfs->read_round_trip.value_or(0);
-           return shown_if(seconds > 0.010, format_duration(seconds));
-         }},
-};
-
-constexpr std::array kLustreRules{
-    Rule{"lustre_stripes", kHint, "4 to 8 for files above 4 GiB",
-         "lfs setstripe -c 4 on the folder, then copy the file again",
-         "a large file is on one storage target, which limits its rate",
-         [](const Environment& e) {
-           const bool whole_file = e.lustre->striped == e.path;
-           const bool large = e.file_size.value_or(0) >= std::uint64_t{4} << 30U;
-           return shown_if(e.lustre->stripe_count == 1U && whole_file && large, "1 storage target");
-         }},
-    Rule{"lustre_requests", kHint, "16 to 64 on fast networks", "lctl set_param osc.*.max_rpcs_in_flight=32",
-         "few requests may be in flight to each storage target",
-         [](const Environment& e) {
-           const std::uint64_t requests = e.lustre->read_requests_in_flight.value_or(64);
-           return shown_if(requests <= 8, fmt::to_string(requests));
-         }},
-    Rule{"lustre_read_ahead", kHint, "64 MiB or more", "lctl set_param llite.*.max_read_ahead_per_file_mb=64",
-         "the client reads only a little ahead of a sequential reader",
-         [](const Environment& e) {
-           constexpr std::uint64_t kLittle = std::uint64_t{64} << 20U;
-           const std::uint64_t bytes = e.lustre->read_ahead_per_file.value_or(kLittle);
-           return shown_if(bytes < kLittle, format_size(bytes));
-         }},
-};
-
-constexpr std::array kFuseRules{
-    Rule{"sshfs", kWarning, "NFS, an object store, or staged data", "stage the data to a local disk",
-         "SSHFS sends all data through one encrypted connection and one program",
-         [](const Environment& e) { return shown_if(e.fuse->kind == system::FuseKind::remote_shell, e.fuse->client); }},
-    Rule{"fuse_object_store", kHint, "20-100 ms to the first byte, 50-100 MB/s per connection",
-         "read shards instead of single files; `iobench read s3://...` measures the store itself",
-         "{measured} presents an object store as files: each open costs requests",
-         [](const Environment& e) { return shown_if(e.fuse->kind == system::FuseKind::object_store, e.fuse->client); }},
-    Rule{"juicefs_cache_off", kWarning, "the size of the data set, on NVMe", "juicefs mount --cache-size",
-         "nothing is cached on this node: every epoch reads from the store",
-         [](const Environment& e) { return shown_if(e.fuse->cache_limit == 0U, "0"); }},
-    Rule{"fuse_read_ahead", kHint, "1 MiB or more",
-         "read_ahead_kb of its /sys/class/bdi entry, unless the client reads ahead itself",
-         "the kernel requests small blocks from the program behind the mount",
-         [](const Environment& e) {
-           const auto read_ahead = e.storage.read_ahead;
-           const bool small = read_ahead && *read_ahead <= 128 * kKi;
-           return shown_if(small && e.fuse->kind != system::FuseKind::remote_shell,
-                           format_size(read_ahead.value_or(0)));
-         }},
-};
-
-constexpr std::array kNetworkRules{
-    Rule{"network_slow", kWarning, "10 GbE: 1250 MB/s, 100 GbE: 12500 MB/s",
-         "stage the data to a local disk, or check whether the link runs at its full speed",
-         "the network to the storage has only {measured}",
-         [](const Environment& e) {
-           constexpr double kGigabit = 1e9 / 8;
-           const auto network = fastest_network(e);
-           return shown_if(network && *network <= kGigabit, format_rate(network.value_or(0)));
          }},
 };
 
@@ -634,28 +531,41 @@ void judge_limits(const Environment& environment, const std::optional<LoaderJob>
   add_findings<Environment>(kMemoryRules, environment, findings);
 }
 
-/// The storage of the data: a disk, or an NFS, Lustre or FUSE mount and its network.
+/// The storage of the data: a disk, or a shared file system and its network.
 void judge_storage(const Environment& environment, Findings& findings) {
   if (environment.path.empty()) return;
   const system::StorageFacts& storage = environment.storage;
-  const system::NfsFacts nfs = environment.nfs.value_or(system::NfsFacts{});
-  const auto judge = [&](std::span<const Rule> rules) {
-    add_findings(rules, environment, findings, fmt::arg("path", environment.path),
-                 fmt::arg("mount", storage.mount_point), fmt::arg("device", storage.device),
-                 fmt::arg("disk", environment.block_device ? environment.block_device->disk : ""),
-                 fmt::arg("bdi", nfs.device), fmt::arg("request", format_size(nfs.read_size.value_or(0))),
-                 fmt::arg("resent", format_count(nfs.counters.retransmissions)),
-                 fmt::arg("requests", format_count(nfs.counters.operations)));
-  };
-  judge(kStorageRules);
-  if (environment.nfs) judge(kNfsRules);
-  if (environment.lustre) judge(kLustreRules);
-  if (environment.fuse) judge(kFuseRules);
-  if (system::has_remote_cache(storage.storage_class)) judge(kNetworkRules);
+  add_findings<Environment>(kStorageRules, environment, findings, fmt::arg("path", environment.path),
+                            fmt::arg("mount", storage.mount_point), fmt::arg("device", storage.device),
+                            fmt::arg("disk", environment.block_device ? environment.block_device->disk : ""),
+                            fmt::arg("file_system", storage.file_system));
+  judge_shared_storage(environment, findings);
 }
+
+/// What sends data of GPUDirect Storage through host memory after all (NVIDIA's troubleshooting guide, chapter 14).
+constexpr std::array kGdsRules{
+    Rule{"gds_multipath", kHint, "N", "options nvme_core multipath=N in /etc/modprobe.d, then rebuild the initramfs",
+         "with native multipath, GPUDirect Storage copies the data of local NVMe drives through host memory",
+         [](const Environment& e) {
+           return shown_if(e.nvme_multipath == "Y" && e.storage.storage_class == StorageClass::nvme, "Y");
+         }},
+    Rule{"gds_array", kHint, "one drive, or raid0", "mdadm --create with --level=0, for data that has a copy elsewhere",
+         "GPUDirect Storage copies data of arrays other than RAID 0 through host memory",
+         [](const Environment& e) {
+           const std::string level = e.block_device ? e.block_device->array_level : std::string();
+           return shown_if(!level.empty() && level != "raid0", level);
+         }},
+    Rule{"gds_file_system", kHint, "xfs, or ext4 with data=ordered", "put the data on XFS or ext4",
+         "GPUDirect Storage copies data of this file system through host memory",
+         [](const Environment& e) {
+           const std::string& type = e.storage.file_system;
+           return shown_if(e.block_device && !type.empty() && type != "xfs" && type != "ext4", type);
+         }},
+};
 
 /// PCIe links, NUMA distance, network cards and GPUs, including data from their driver.
 void judge_devices(const Environment& environment, Findings& findings) {
+  if (environment.gds_driver) add_findings<Environment>(kGdsRules, environment, findings);
   for (const system::GpuDevice& gpu : environment.gpu_devices) {
     const gpu::GpuState* const state = environment.gpu_monitor.find(gpu.pcie.address);
     if (state && state->c2c_rate) continue;  // copies do not use its PCIe link

@@ -143,7 +143,7 @@ void check_gpu(gpu::Device& device, const LoaderSettings& settings) {
 }
 
 /// The NUMA node of a device's host memory; warns once if it cannot be used.
-std::optional<std::uint64_t> node_of(const gpu::Device& device, const system::Probe& probe, Context& context) {
+std::optional<std::uint64_t> numa_node_of(const gpu::Device& device, const system::Probe& probe, Context& context) {
   Placement slot = placements(NumaChoice::automatic, device.facts().numa_node, probe, context).front();
   bind(slot, NumaChoice::automatic, probe, context);
   return slot.node;
@@ -471,7 +471,7 @@ GpuSink::GpuSink(const LoaderSettings& settings, std::span<gpu::Device* const> d
   for (std::size_t i = 0; i < devices.size() && i < settings.gpus; ++i) {
     context.throw_if_stopped();
     check_gpu(*devices[i], settings_);
-    homes_.push_back({devices[i], node_of(*devices[i], probe, context)});
+    homes_.push_back({devices[i], numa_node_of(*devices[i], probe, context)});
     if (settings_.form == SampleForm::encoded) {
       jpegs_.push_back(std::make_unique<Jpegs>(*devices[i], *decoders[i], settings_.largest_device_jpeg));
     }

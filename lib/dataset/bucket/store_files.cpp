@@ -50,7 +50,7 @@ std::unique_ptr<io::PatchFile> nameless_file() {
 /// Whether a file describes shards. Others are state of a plan, or indexes for other readers, which follow these.
 bool is_index(const std::string& name) { return name.ends_with(".index") || name.ends_with(formats::kManifestName); }
 
-struct Part {
+struct BodyPart {
   std::unique_ptr<std::byte[]> bytes;
   std::uint64_t filled = 0;
 };
@@ -136,22 +136,22 @@ class StoreFiles::StoreFile final : public io::OutputFile {
     std::byte* memory = nullptr;
     {
       const std::scoped_lock lock(mutex_);
-      Part& part = parts_[index];
+      BodyPart& part = parts_[index];
       if (!part.bytes) part.bytes = files_.take_memory(part_bytes_);
       memory = part.bytes.get();
     }
     std::memcpy(memory + at, piece.data(), piece.size());
-    std::map<std::uint64_t, Part>::node_type full;
+    std::map<std::uint64_t, BodyPart>::node_type full;
     {
       const std::scoped_lock lock(mutex_);
-      Part& part = parts_[index];
+      BodyPart& part = parts_[index];
       part.filled += piece.size();
       if (part.filled == part_bytes_) full = parts_.extract(index);
     }
     if (full) send(std::move(full));
   }
 
-  void send(std::map<std::uint64_t, Part>::node_type part) {
+  void send(std::map<std::uint64_t, BodyPart>::node_type part) {
     const FullPart sending(files_);
     open_upload().write(part.key(), {part.mapped().bytes.get(), part.mapped().filled}, files_.stop_);
     files_.give_memory(part_bytes_, std::move(part.mapped().bytes));
@@ -170,7 +170,7 @@ class StoreFiles::StoreFile final : public io::OutputFile {
   std::uint64_t size_ = 0;  ///< after resize()
   std::mutex mutex_;        ///< guards the next two
   std::unique_ptr<io::PatchFile> spool_;
-  std::map<std::uint64_t, Part> parts_;  ///< by index; not full
+  std::map<std::uint64_t, BodyPart> parts_;  ///< by index; not full
   std::mutex upload_mutex_;
   std::unique_ptr<ObjectUpload> upload_;
 };

@@ -115,3 +115,85 @@ TEST_CASE("a drive's queue: read-ahead switched off, a scheduler for disks") {
   CHECK(codes(look(machine("two-sockets", queue + "read_ahead_kb: 0\n"))) == Codes{"read_ahead_off"});
   CHECK(codes(look(machine("two-sockets", queue + "scheduler: none [bfq]\n"))) == Codes{"scheduler"});
 }
+
+TEST_CASE("disks: mount options that cost writes or their safety") {
+  const auto on = [](const std::string& mount) {
+    return codes(look(machine("arm64", "/proc/self/mountinfo: 21 1 259:1 / / " + mount + "\n")));
+  };
+  CHECK(on("rw,noatime - xfs /dev/nvme0n1p1 rw,attr2") == Codes{});
+  CHECK(on("rw,noatime,sync - xfs /dev/nvme0n1p1 rw") == Codes{"mount_sync"});
+  CHECK(on("rw,noatime - xfs /dev/nvme0n1p1 rw,discard") == Codes{"mount_discard"});
+  CHECK(on("rw,noatime - ext4 /dev/nvme0n1p1 rw,nobarrier") == Codes{"no_barriers"});
+  CHECK(on("rw,noatime - ext4 /dev/nvme0n1p1 rw,data=journal") == Codes{"ext4_journal"});
+  CHECK(on("rw,noatime - ext4 /dev/nvme0n1p1 rw,data=ordered") == Codes{});
+}
+
+TEST_CASE("NFS: the connections that the kernel lists count, not those of the options") {
+  const std::string mount =
+      "/proc/self/mountinfo: 40 21 0:53 / /data rw,relatime - nfs4 s:/d rw,hard,nconnect=4,proto=tcp\n";
+  const std::string connections = "\n  xprt: tcp 0 0 1 0 0 1 1 0 1";
+  const std::string section = "/proc/self/mountstats:\n  device s:/d mounted on /data with fstype nfs4 statvers=1.1";
+  const Environment one = look(machine("nfs", mount + section + connections + "\n"));
+  CHECK(severity(one, "nfs_connections") == kWarning);
+  CHECK(one.nfs->connections == 1);
+  const std::string four = connections + connections + connections + connections;
+  CHECK_FALSE(has(look(machine("nfs", mount + section + four + "\n")), "nfs_connections"));
+  CHECK_FALSE(has(look(machine("nfs", mount + "/proc/self/mountstats: none\n")), "nfs_connections"));
+}
+
+TEST_CASE("NFS over TCP where the node has fast RDMA is a hint") {
+  const auto port = [](const std::string& rate) {
+    return "/sys/class/infiniband/mlx5_0/ports/1/state: 4: ACTIVE\n/sys/class/infiniband/mlx5_0/ports/1/rate: " + rate +
+           " Gb/sec (4X)\n";
+  };
+  CHECK(severity(look(machine("nfs", port("200"))), "nfs_rdma") == kHint);
+  CHECK_FALSE(has(look(machine("nfs", port("25"))), "nfs_rdma"));
+  CHECK_FALSE(has(look(machine("nfs")), "nfs_rdma"));
+}
+
+TEST_CASE("Lustre: a progressive layout counts as far as the file reaches") {
+  const auto sized = [](const std::string& bytes, const std::string& layout) {
+    const std::string file = "/scratch/train/c.tar";
+    return look(machine("lustre", file + ": x\nanswer stat " + file + ": kind=file size=" + bytes +
+                                      " device=0:54\nanswer xattr " + file + " lustre.lov: " + layout + "\n"),
+                file);
+  };
+  // In stripes of 1 MiB: the last number but one is the number of targets.
+  const std::string wide = "d00bd10b010000000000000000000000000000000000000000001000ffff0000";
+  CHECK(has(sized("1000000000", wide), "lustre_wide"));
+  CHECK_FALSE(has(sized("8589934592", wide), "lustre_wide"));
+  const std::string one = "d00bd10b01000000000000000000000000000000000000000000100001000000";
+  CHECK_FALSE(has(sized("1000000000", one), "lustre_wide"));
+  // [0, 16 GiB) on one target, the rest on all.
+  const std::string late =
+      "d00bd60bc0000000010000000000020000000000000000000000000000000000010000001000000000000000000000000000"
+      "00000400000080000000200000000000000000000000000000000000000002000000100000000000000004000000ffffffff"
+      "ffffffffa00000002000000000000000000000000000000000000000d00bd10b010000000000000000000000000000000000"
+      "00000000100001000000d00bd10b010000000000000000000000000000000000000000001000ffff0000";
+  const Environment narrow = sized("8589934592", late);
+  CHECK(has(narrow, "lustre_narrow_start"));
+  CHECK_FALSE(has(narrow, "lustre_wide"));
+  CHECK_FALSE(has(sized("34359738368", late), "lustre_narrow_start"));
+}
+
+TEST_CASE("GPFS: the memory and the read-ahead of this node, from the settings of all nodes") {
+  const Environment small = look(machine("gpfs"), "/gpfs/train");
+  CHECK(codes(small) == Codes{"gpfs_pagepool", "gpfs_prefetch_off", "gpfs_prefetch"});
+  CHECK(small.gpfs->pagepool == std::uint64_t{1} << 30U);
+  const auto set = [](const std::string& lines) {
+    return codes(look(machine("gpfs", "/var/mmfs/gen/mmfs.cfg:\n" + lines), "/gpfs/train"));
+  };
+  CHECK(set("  pagepool 16G\n  maxMBpS 50000\n  prefetchThreads 72\n") == Codes{});
+  CHECK(set("  clusterName x\n") == Codes{});  // unknown defaults are not judged
+  CHECK(set("  pagepool 512M\n") == Codes{"gpfs_pagepool"});
+}
+
+TEST_CASE("GPUDirect Storage: multipath, arrays and file systems that send data through host memory") {
+  CHECK(codes(look(machine("gds"))) == Codes{"gds_multipath", "gds_array"});
+  const std::string level = "/sys/devices/virtual/block/md0/md/level: raid0\n";
+  const std::string parameter = "/sys/module/nvme_core/parameters/multipath: N\n";
+  CHECK(codes(look(machine("gds", level + parameter))) == Codes{});
+  const std::string btrfs = "/proc/self/mountinfo: 44 1 9:0 / /data rw,noatime - btrfs /dev/md0 rw\n";
+  CHECK(codes(look(machine("gds", level + parameter + btrfs))) == Codes{"gds_file_system"});
+  CHECK(codes(look(machine("two-sockets"))) == Codes{});  // without its driver nothing is known
+}
