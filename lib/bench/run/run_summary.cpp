@@ -219,8 +219,8 @@ std::string text_on_job(const RunFacts& facts, const RunSummary& summary) {
       "{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(facts.rating->supply_per_second),
       rate_number(facts.demand()), facts.rating->overlapped_au * 100, decoding_words(facts), cache_words(facts.node));
   if (!verdict.ok) {
-    return fmt::format("undecided: {}, and {} was too slow: {}; run again on an idle machine",
-                       facts.node.neighbors.text(), verdict.limiting_stage, numbers);
+    return fmt::format("undecided: {} {} of {}", verdict.limiting_stage, rate_number(facts.rating->supply_per_second),
+                       sample_rate_text(facts.demand()));
   }
   std::string text = fmt::format("{} is the bottleneck: {}", verdict.limiting_stage, numbers);
   if (verdict.limiting_stage == stage::kCompute) text = "GPUs are fed: " + numbers;
@@ -278,9 +278,13 @@ std::string verdict_text(const RunFacts& facts, const RunSummary& summary) {
 }
 
 /// What would close the gap of a job that the node does not feed; if others disturbed the measurement, how to find out.
-/// Empty for one that is fed, or undecided.
+/// Empty for one that is fed.
 std::string remedy_text(const RunFacts& facts, const Verdict& verdict) {
-  if (!facts.rating || verdict.ok.value_or(true)) return {};
+  if (!facts.rating || verdict.ok == true) return {};
+  if (!verdict.ok) {
+    return fmt::format("{}: run again on an idle machine{}{}", facts.node.neighbors.text(), decoding_words(facts),
+                       cache_words(facts.node));
+  }
   // What would close a gap cannot follow from rates that others made lower.
   if (facts.node.neighbors.disturb()) return "run again on an idle machine to find out what would close the gap";
   return remedy(facts) + also_short(facts);
