@@ -15,6 +15,10 @@ endif()
 target_include_directories(shardkit_options INTERFACE "${PROJECT_SOURCE_DIR}/lib")
 target_link_libraries(shardkit_options INTERFACE fmt::fmt)
 target_compile_definitions(shardkit_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
+# What users install: each program is without the verbs of the other, although one object has the code of both.
+target_compile_options(shardkit_options INTERFACE
+  "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-ffunction-sections;-fdata-sections>")
+target_link_options(shardkit_options INTERFACE "$<$<CONFIG:Release>:-Wl,--gc-sections>")
 if(SHARDKIT_SANITIZE)
   set(sanitizing -fsanitize=${SHARDKIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -U_FORTIFY_SOURCE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

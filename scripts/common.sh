@@ -24,15 +24,53 @@ run() {
   "$@"
 }
 
-# configure_and_build PRESET: into build/PRESET, with ccache where there is one. Ninja configures again by itself.
+# configure PRESET OPTION...: into build/PRESET, with ccache where there is one.
+configure() {
+  local launcher=()
+  if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  run cmake -S "$ROOT" --preset "$1" "${launcher[@]}" "${@:2}"
+}
+
+# configure_and_build PRESET: into build/PRESET. Ninja configures again by itself.
 configure_and_build() {
-  local build="$ROOT/build/$1"
-  if [[ ! -f $build/build.ninja ]]; then
-    local launcher=()
-    if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-    run cmake -S "$ROOT" --preset "$1" "${launcher[@]}"
-  fi
-  run cmake --build "$build"
+  [[ -f $ROOT/build/$1/build.ninja ]] || configure "$1"
+  run cmake --build "$ROOT/build/$1"
+}
+
+# CPU seconds of the commands that this script has waited for.
+cpu_seconds() {
+  local fields
+  read -ra fields </proc/$$/stat
+  echo $(((fields[15] + fields[16]) / $(getconf CLK_TCK)))
+}
+
+in_words() { if (($1 < 100)); then echo "$1 s"; else echo "$((($1 + 30) / 60)) min"; fi; }
+
+# show_progress SECONDS LOG: reads the lines of ninja into LOG, and shows every ten seconds how much is left. The rest is
+# SECONDS by an estimate that counts less the more is done.
+show_progress() {
+  local line built total left started=$SECONDS shown=$SECONDS
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >>"$2"
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] && ((SECONDS - shown >= 10)) || continue
+    built=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]} shown=$SECONDS
+    left=$(((total - built) * ((total - built) * $1 / total + SECONDS - started) / total))
+    echo "$built of $total steps, about $(in_words "$left") left"
+  done
+}
+
+# build_and_predict BUILD UNIT PERCENT TARGET...: builds the targets. The target UNIT comes first, because it needs PERCENT of
+# the CPU time of all on every machine: its time says how long the others take.
+build_and_predict() {
+  local build=$1 unit=$2 percent=$3 log=$1/build.log before rest
+  echo "$ cmake --build $build --target ${*:4}"
+  before=$(cpu_seconds)
+  cmake --build "$build" --target "$unit" >"$log" 2>&1 || { cat "$log" && die "the build failed"; }
+  before=$(($(cpu_seconds) - before))
+  rest=$((before * (100 - percent) / percent / $(nproc)))
+  ((before < 2)) || echo "$unit took $before CPU s; the rest takes about $(in_words "$rest") on $(nproc) idle CPUs"
+  NINJA_STATUS='[%f/%t] ' cmake --build "$build" --target "${@:4}" 2>&1 | show_progress "$rest" "$log" ||
+    { cat "$log" && die "the build failed"; }
 }
 
 # make_venv FOLDER LIST [PIP_OPTION...]: a virtual environment with the packages in LIST. It is made again when the list

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kTrailerRead = 64U * 1024U;
 constexpr std::string_view kSparseKeywords = "GNU.sparse.";
-constexpr char kContinuedVolume = 'M';  // GNU tar --multi-volume
+constexpr char kContinuedVolume = 'M';                // GNU tar --multi-volume
+constexpr std::uint64_t kTarRecord = 20 * kTarBlock;  // GNU tar's and POSIX's default
 constexpr const char* kDamagedRecord = "a damaged PAX record; readers refuse the shard or ignore the rest";
 
 /// Whether a PAX keyword changes where a member is or what it is called.
@@ -297,8 +298,13 @@ void TarParser::finish_member() {
   const std::uint64_t left = archive_bytes_ - std::min(archive_bytes_, entry_.data_offset);
   if (entry_.size > left) {
     entry_.facts.add(TarFact::truncated);
+    // GNU tar writes records of 10 KiB, and nothing else tells the first volume from a tar that was cut.
+    const bool may_be_volume = left > 0 && archive_bytes_ % kTarRecord == 0;
     return stop(TarFault::truncated, entry_.header_offset,
-                fmt::format("a member of {} bytes, of which the file contains {}", entry_.size, left));
+                fmt::format("a member of {} bytes, of which the file contains {}{}", entry_.size, left,
+                            may_be_volume ? "; if it is the first volume of a split archive, unpack all of them with "
+                                            "tar --multi-volume"
+                                          : ""));
   }
   want(State::header, entry_.data_offset + tar_padded(entry_.size), kTarBlock);
 }

@@ -355,16 +355,19 @@ std::vector<io::ObjectInfo> StageSet::list_unlisted(io::ObjectSource& source, co
   return found;
 }
 
-/// Sets in folders below the source.
+/// Sets in folders below the source, and at the top of one of several sources.
 void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
                          const std::stop_token& stop) {
-  const std::string end = std::string("/") + formats::kManifestName;
+  const std::string_view name = formats::kManifestName;
+  const bool knows_top = has_manifest();
   for (const io::ObjectInfo& object : objects) {
-    if (!object.name.ends_with(end) || object.name.ends_with(formats::kStateFolder + end)) continue;
+    if (!object.name.ends_with(name)) continue;
+    const std::string folder = object.name.substr(0, object.name.size() - name.size());
+    if (folder.empty() ? knows_top : !folder.ends_with('/')) continue;
+    if (folder.ends_with(std::string(formats::kStateFolder) + "/")) continue;
     std::string text = text_of(source, object.name, stop);
     if (text.empty()) continue;
-    add_set(object.name.substr(0, object.name.size() - end.size() + 1), std::move(text),
-            source.address_of(object.name));
+    add_set(folder, std::move(text), source.address_of(object.name));
     refuse_unfinished_append(source, sets_.back().folder, sets_.back().plan_hash, stop);
   }
 }

@@ -59,27 +59,40 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(len(list((self.work / "try").glob("photos-*/run.json"))), 1)
         self.assertEqual(len(list((self.work / "try").glob("photos-*/staged/*.tar"))), 1)
 
-    def from_source(self, is_installed):
+    def from_source(self, is_installed, *options):
         """In a checkout where only the scripts are real: the commands that they run print their names."""
         checkout, commands = self.work / "checkout", self.work / "commands"
-        (checkout / "scripts").mkdir(parents=True)
+        (checkout / "scripts").mkdir(parents=True, exist_ok=True)
         for name in ("quickstart", "common.sh", "install-deps"):
-            (checkout / "scripts" / name).symlink_to(CHECKOUT / "scripts" / name)
-        for name in ("apt-get", "cmake"):
-            executable(commands / name, f'echo "ran {name} $*"\n')
+            if not (checkout / "scripts" / name).exists():
+                (checkout / "scripts" / name).symlink_to(CHECKOUT / "scripts" / name)
+        executable(commands / "apt-get", 'echo "ran apt-get $*"\n')
+        use_cpu = 'import time\nwhile time.process_time() < 3: pass'
+        executable(commands / "cmake", f'echo "ran cmake $*" | tee -a "{self.work}/cmake.log"\n'
+                   f"case $* in *shardkit_core) exec python3 -c '{use_cpu}' ;; esac\n")
         executable(commands / "sudo", 'echo "ran sudo"\n"$@"\n')
         executable(commands / "dpkg-query", is_installed)
         for name in ("shardctl", "iobench"):
             executable(checkout / "build/release/apps" / name, f'echo "ran {name} $*"\n')
-        return self.quickstart(checkout=checkout, path=commands)
+        (checkout / "build/release").mkdir(exist_ok=True)
+        return self.quickstart(*options, checkout=checkout, path=commands)
 
     def test_what_is_missing_is_named_before_it_is_installed(self):
         done = self.from_source('[ "$3" = g++ ] || printf installed\n')
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         how = "as root" if os.geteuid() == 0 else "with sudo"
-        self.assert_in_order(done.stdout, "== Plan", f"packages to install, {how}: g++\n", "- build in", "- shard, check",
-                             "ran apt-get update", "ran apt-get install", "ran cmake --build", "ran shardctl synth",
+        self.assert_in_order(done.stdout, "== Plan", f"packages to install, {how}: g++\n", "- build both programs in", "- shard, check",
+                             "ran apt-get update", "ran apt-get install", "shardkit_core took", "the rest takes about", "ran shardctl synth",
                              "ran iobench run", "== Next", "sudo cmake --install")
+
+    @unittest.skipIf(pathlib.Path("/dev/nvidiactl").exists(), "SKIPPED: a GPU is here")
+    def test_kernels_for_gpus_are_left_out_unless_wanted(self):
+        for option, kernels in ((), "OFF"), (("--with-cuda",), "ON"):
+            with self.subTest(option):
+                self.from_source("printf installed\n", *option)
+                commands = (self.work / "cmake.log").read_text().splitlines()[-3:]
+                self.assertIn(f"-DSHARDKIT_CUDA={kernels}", commands[0])
+                self.assertTrue(commands[2].endswith("--target shardctl iobench"), commands)
 
     def test_nothing_is_installed_where_nothing_is_missing(self):
         done = self.from_source("printf installed\n")

@@ -391,6 +391,12 @@ TEST_CASE("a later volume of a split archive is not a tar") {
   CHECK(tar.faults() == Faults{TarFault::not_a_tar});
 }
 
+TEST_CASE("a tar that ends in a member, with its record, may be the first volume of a split archive") {
+  const std::string tar = TarBuilder().file("a", std::string(30000, 'x')).bytes();
+  CHECK(scan_both_ways(tar.substr(0, 20480)).findings.at(0).text.find("first volume") != std::string::npos);
+  CHECK(scan_both_ways(tar.substr(0, 19968)).findings.at(0).text.find("first volume") == std::string::npos);
+}
+
 TEST_CASE("header fields that Python's tarfile cannot read are facts of the member behind them") {
   const auto facts = [](std::size_t offset, const std::string& text, bool in_extension = false) {
     std::string tar =

@@ -123,6 +123,16 @@ TEST_CASE("a root of sets is staged by the manifest of each") {
   }
 }
 
+TEST_CASE("a manifest at the top of one of several sources counts for its shards") {
+  Source one;  // several sources name no manifest of their own
+  one.source.content["plain.tar"] = "of the other source";
+  CHECK(one.stage(StageRequest{}).files_by_size == 1);
+  CHECK(one.copy() == one.source.content);
+  std::filesystem::remove_all(one.shards.dir.path("out"));
+  one.source.content["shard-000001.tar"][700] ^= 1;
+  CHECK(failure_of([&] { one.stage(StageRequest{}); }) == ErrorCode::corrupt);
+}
+
 TEST_CASE("--include and --exclude choose by names below the source") {
   Source one;
   one.source.content["classes.txt"] = "cat";
