@@ -43,16 +43,26 @@ void print_differences(const std::vector<bench::Difference>& differences, std::s
 stats::ChangeVerdict verdict_of(const bench::CompareRow& row) { return row.change.verdict; }
 bench::GateVerdict verdict_of(const bench::GateRow& row) { return row.verdict; }
 
-/// Verdict, name and text of each, in columns.
+/// Verdict, name and text of each, in columns; the text below the name if that is too wide for a terminal.
 template <class Row>
 void print_rows(const std::vector<Row>& rows, std::string& out) {
+  constexpr std::size_t kIndent = 14;
   if (rows.empty()) return;
   std::size_t width = 0;
+  std::size_t text_width = 0;
   for (const Row& row : rows) width = std::max(width, row.metric.size());
+  for (const Row& row : rows) text_width = std::max(text_width, row.text.size());
+  const bool fits = kIndent + width + 2 + text_width <= cli::kReportColumns;
+  const auto to = std::back_inserter(out);
   out += '\n';
   for (const Row& row : rows) {
-    fmt::format_to(std::back_inserter(out), "{:<12}  {:<{}}  {}\n", enum_name(verdict_of(row)), row.metric, width,
-                   row.text);
+    fmt::format_to(to, "{:<12}  {:<{}}", enum_name(verdict_of(row)), row.metric, fits ? width : 0);
+    if (fits) fmt::format_to(to, "  {}", row.text);
+    out += '\n';
+    if (fits) continue;
+    for (const std::string& line : cli::wrap(row.text, cli::kReportColumns - kIndent)) {
+      fmt::format_to(to, "{:{}}{}\n", "", kIndent, line);
+    }
   }
 }
 

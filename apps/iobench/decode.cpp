@@ -69,11 +69,12 @@ cli::Answer answer_decode(const bench::DecodeResult& result) {
 cli::Command decode_command() {
   return cli::make_command<bench::DecodeBenchOptions, bench::DecodeResult>(
       {.name = "decode",
-       .summary = "measure how many JPEGs per second the CPU or a GPU decodes",
+       .summary = "measure how many images per second the CPU or a GPU decodes",
        .description =
            "Loads images from shards or folders into memory, then decodes them repeatedly: whole images, or only the "
            "random resized crop that training uses (--crop 224). A crop is faster because the rest of the image is "
-           "skipped. Damaged files and other formats named as JPEG are counted by kind, and the time they take counts "
+           "skipped. PNG and WebP are always decoded as a whole. Damaged files and other formats are counted by kind, "
+           "and the time they take counts "
            "towards the rate.\n\nWith --augment imagenet, also measures flipping, normalizing and writing into a batch "
            "tensor as a separate stage. Reports how many cores one GPU of each published workload needs for each "
            "stage.\n\nWith --backend nvjpeg, a GPU decodes whole images in batches, with its hardware decoders if it "

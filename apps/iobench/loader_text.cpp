@@ -19,7 +19,33 @@ std::string delivers(const bench::LoaderAdvice& loader, bool can_calibrate, bool
                      format_rounded_size(loader.dev_shm_needed));
 }
 
+/// Commands for more shards.
+std::string reshard_hint(const bench::LoaderAdvice& loader) {
+  if (loader.is_uneven) {
+    return fmt::format(
+        "hint: the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and\n"
+        "DDP waits for them for ever. As many as divide: `{}`\n",
+        cli::printable(loader.reshard));
+  }
+  if (!loader.shards_needed) return {};
+  const std::string shards = format_count(*loader.shards_needed, "shard");
+  if (loader.wanted_workers == 0) {
+    return fmt::format("hint: the GPUs need {}: `{}`\n", shards, cli::printable(loader.reshard));
+  }
+  return fmt::format(
+      "hint: {} per GPU {} {}: `{}`\n",
+      loader.wanted_workers == 1 ? "1 loader process" : fmt::format("{} loader processes", loader.wanted_workers),
+      loader.wanted_workers == 1 ? "needs" : "need", shards, cli::printable(loader.reshard));
+}
+
 }  // namespace
+
+std::string short_loader_text(const bench::LoaderAdvice& loader, bool is_disturbed) {
+  if (loader.line.empty()) return reshard_hint(loader);
+  return fmt::format("DataLoader  num_workers={}: about {}{}; code with --verbose\n", loader.workers,
+                     bench::sample_rate_text(loader.samples_per_second), is_disturbed ? " on an idle machine" : "") +
+         reshard_hint(loader);
+}
 
 std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate, bool is_disturbed) {
   std::string out;
@@ -32,22 +58,7 @@ std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate, b
     out = loader.code;
   }
   if (!loader.line.empty()) out += delivers(loader, can_calibrate, is_disturbed);
-  if (loader.is_uneven) {
-    fmt::format_to(to,
-                   "hint: the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and\n"
-                   "DDP waits for them for ever. As many as divide: `{}`\n",
-                   cli::printable(loader.reshard));
-  } else if (loader.shards_needed && loader.wanted_workers == 0) {
-    fmt::format_to(to, "hint: the GPUs need {}: `{}`\n", format_count(*loader.shards_needed, "shard"),
-                   cli::printable(loader.reshard));
-  } else if (loader.shards_needed) {
-    fmt::format_to(
-        to, "hint: {} per GPU {} {}: `{}`\n",
-        loader.wanted_workers == 1 ? "1 loader process" : fmt::format("{} loader processes", loader.wanted_workers),
-        loader.wanted_workers == 1 ? "needs" : "need", format_count(*loader.shards_needed, "shard"),
-        cli::printable(loader.reshard));
-  }
-  return out;
+  return out + reshard_hint(loader);
 }
 
 }  // namespace shardkit::apps

@@ -11,4 +11,8 @@ namespace shardkit::apps {
 /// delivers follows from CPU times.
 std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate, bool is_disturbed);
 
+/// One line: the number of processes and what they deliver; and what would allow more. For data without a job, whose
+/// report also names the published workloads.
+std::string short_loader_text(const bench::LoaderAdvice& loader, bool is_disturbed);
+
 }  // namespace shardkit::apps

@@ -136,7 +136,8 @@ cli::Answer answer_run(const bench::RunResult& result) {
   stage_table(result, out);
   repeated(result, out);
   presets(result, out);
-  out += '\n' + loader_text(summary.loader, true, result.neighbors.disturb());
+  out += '\n' + (summary.requirement ? loader_text(summary.loader, true, result.neighbors.disturb())
+                                     : short_loader_text(summary.loader, result.neighbors.disturb()));
   constexpr std::size_t kRowsOfOthers = 5;  // the first line on two, that to repeat it, that about the node, the prompt
   std::size_t rows = rows_of(out) + kRowsOfOthers;
   for (const std::string& remark : answer.remarks) rows += lines_of(remark);

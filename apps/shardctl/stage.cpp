@@ -41,10 +41,7 @@ cli::Answer answer_stage(const dataset::StageOptions& options, const dataset::St
            : fmt::format("{}; {} only by size", verified, format_count(result.files_by_size, "other file"))},
       {"evicted", fmt::format("{}", fmt::join(result.evicted, ", "))},
       {"left out", cli::count_text(result.left_out, "file")},
-      // Only sets of a node cache are evicted for others.
-      {"lease", result.lease_id && !options.share.cache.empty()
-                    ? fmt::format("{} until {}", *result.lease_id, *result.lease_expires_at)
-                    : ""},
+      {"lease", result.lease_id ? fmt::format("{} until {}", *result.lease_id, *result.lease_expires_at) : ""},
       {"retries", result.retries > 0 ? format_count(result.retries) : ""}};
   return answer;
 }

@@ -97,6 +97,7 @@ class CommandRun {
     hide_secrets(report_.options);
     report_.result = field_tree([&](FieldList& v) { invocation_.describe_result(v); });
     hide_secrets(report_.result);
+    set_headline();
     if (common_.soft_fail) report_.outcome = softened(report_.outcome);
     const int signal = watch ? watch->signal() : 0;
     context.flush_log();
@@ -162,6 +163,11 @@ class CommandRun {
     require_files_apart();
   }
 
+  void set_headline() {
+    if (report_.outcome.failure && !report_.failed_with_result) return;
+    if (const auto answer = invocation_.answer()) report_.headline = printable(answer->headline);
+  }
+
   /// The command with its two operands in the other order; empty unless it has two, and the first is local.
   std::string swapped_command() {
     std::vector<FieldNode> given = field_tree([&](FieldList& v) { invocation_.describe_options(v); });
@@ -175,6 +181,10 @@ class CommandRun {
     const bool is_pair = operands.size() == 2 && operands[0] != nullptr && operands[1] != nullptr;
     if (!is_pair || is_url(*operands[0])) return {};
     std::swap(*operands[0], *operands[1]);
+    return command_with(given);
+  }
+
+  std::string command_with(const std::vector<FieldNode>& given) const {
     Invocation defaults = command_.prepare();
     return command_text(title(), given, field_tree([&](FieldList& v) { defaults.describe_options(v); }));
   }
@@ -255,7 +265,9 @@ class CommandRun {
     };
     write_file(common_.prometheus, prometheus_text);
     write_file(common_.junit, [&](const Report& report) { return junit_xml(report, invocation_.ci_report()); });
-    write_file(common_.markdown, [&](const Report& report) { return ci_markdown(report, invocation_.ci_report()); });
+    write_file(common_.markdown, [&](const Report& report) {
+      return ci_markdown(report, invocation_.ci_report(), command_with(report.options));
+    });
     if (wants_json_file()) write_file(common_.json, envelope_json);
     write_file(result_path_, envelope_json);
     const std::string text = standard_output(worked);

@@ -195,4 +195,21 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string broken_at_blanks(std::string text, std::size_t columns) {
+  std::size_t used = 0;
+  std::size_t blank = std::string::npos;  // the last one of the line
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = std::min(text.find('m', i), text.size());
+      continue;
+    }
+    if (text[i] == ' ') blank = i;
+    if (++used <= columns || blank == std::string::npos) continue;
+    text[blank] = '\n';
+    used = i - blank;
+    blank = std::string::npos;
+  }
+  return text;
+}
+
 }  // namespace shardkit::cli

@@ -49,4 +49,8 @@ std::string synopsis(std::string_view program, std::string_view verb, const std:
 /// Breaks `text` at blanks into lines of at most `width` columns; empty lines separate paragraphs and are kept.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
+/// The text with line ends in place of blanks where a line would be longer than `columns`. All else stays as it is, and
+/// escape sequences of colors count no columns.
+std::string broken_at_blanks(std::string text, std::size_t columns);
+
 }  // namespace shardkit::cli

@@ -167,7 +167,10 @@ std::string Messages::warning_text(const Finding& warning) const {
 
 void Messages::say(std::string_view line) const { console_.err << titled(line); }
 
-std::string Messages::titled(std::string_view line) const { return fmt::format("{}: {}\n", program_, line); }
+std::string Messages::titled(std::string_view line) const {
+  const std::string text = fmt::format("{}: {}", program_, line);
+  return (console_.err_is_terminal ? broken_at_blanks(text, console_.err_columns()) : text) + '\n';
+}
 
 std::string Messages::go_on_line() const {
   const std::string_view words = how_to_go_on(text_);

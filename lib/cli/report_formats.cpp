@@ -174,6 +174,7 @@ std::string envelope_json(const Report& report) {
   json["host"] = host_json(report);
   json["options"] = fields_json(report.options);
   const bool has_result = !report.outcome.failure || report.failed_with_result;
+  json["headline"] = has_result && !report.headline.empty() ? Json(report.headline) : Json(nullptr);
   json["result"] = has_result ? fields_json(report.result) : Json(nullptr);
   json["warnings"] = to_json(report.warnings);
   json["error"] = report.outcome.failure ? failure_json(*report.outcome.failure) : Json(nullptr);
@@ -206,10 +207,11 @@ std::string junit_xml(const Report& report, const CiReport& found) {
       elements);
 }
 
-std::string ci_markdown(const Report& report, const CiReport& found) {
+std::string ci_markdown(const Report& report, const CiReport& found, const std::string& command) {
   const std::string head = fmt::format("### {}: ", report_title(report));
-  if (!report.outcome.failure) return fmt::format("{}{}\n{}", head, found.conclusion, found.details);
-  return fmt::format("{}failed\n\n{}\n", head, markdown_text(printable(report.outcome.failure->what())));
+  const std::string end = fmt::format("\n````\n{}\n````\n\n{}", printable(command), markdown_text(node_line(report)));
+  if (!report.outcome.failure) return fmt::format("{}{}\n{}{}", head, found.conclusion, found.details, end);
+  return fmt::format("{}failed\n\n{}\n{}", head, markdown_text(printable(report.outcome.failure->what())), end);
 }
 
 std::string prometheus_text(const Report& report) {

@@ -25,6 +25,7 @@ struct Report {
   std::chrono::system_clock::time_point started_at;
   double elapsed_seconds = 0;
   std::vector<FieldNode> options;
+  std::string headline = {};      ///< of the report on a terminal, without the time; empty: none
   std::vector<FieldNode> result;  ///< ignored for a failure, unless failed_with_result
   std::vector<Finding> warnings;
   Outcome outcome;
@@ -48,8 +49,9 @@ std::string json_line(std::string_view event, const std::vector<FieldNode>& node
 /// error instead of `found`.
 std::string junit_xml(const Report& report, const CiReport& found);
 
-/// A Markdown page: a heading with the outcome, and the findings, or the error of a failed run.
-std::string ci_markdown(const Report& report, const CiReport& found);
+/// A Markdown page: a heading with the outcome, and the findings, or the error of a failed run; then the command, and
+/// where, when and with which version it ran.
+std::string ci_markdown(const Report& report, const CiReport& found, const std::string& command);
 
 /// The report in Prometheus' text exposition format 0.0.4, for the textfile collector: every number of the result as
 /// gauge shardkit_<verb>_<field> (shardkit_cache_ls_files), with groups joined by "_". Words that promtool expects in

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <sstream>
 #include <utility>
 #include <variant>
 
@@ -99,6 +100,9 @@ Line value_lines(const FieldNode& node) {
   const auto has_blank = [](const std::string& text) { return text.find(' ') != std::string::npos; };
   if (texts != nullptr && std::ranges::any_of(*texts, has_blank)) {
     for (const std::string& text : *texts) lines.push_back(printable(text));
+  } else if (node.field.lines) {
+    std::istringstream stream(value_text(node));
+    for (std::string line; std::getline(stream, line);) lines.push_back(printable(line));
   } else {
     lines.push_back(printable(value_text(node)));
   }

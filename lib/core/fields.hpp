@@ -91,6 +91,10 @@ inline constexpr Planned kPlanned{};
 struct Label {};
 inline constexpr Label kLabel{};
 
+/// Marks a text of several lines that are our own words, such as code. In other texts a line end is shown as \x0a.
+struct Lines {};
+inline constexpr Lines kLines{};
+
 /// Marks a duration that is usually short. A larger number without a unit is probably a mistake and is refused.
 struct NeedsUnit {
   double above = 0;  ///< seconds
@@ -115,7 +119,7 @@ struct Misnomers {
 };
 
 /// Name and meaning of a member. After name, unit and help come, in any order and if they apply, a Role, an Output, a
-/// Range, a Comparison, kPlanned, kLabel, a placeholder for the value in help ("SEED"), kOfTrainingStep, and
+/// Range, a Comparison, kPlanned, kLabel, kLines, a placeholder for the value in help ("SEED"), kOfTrainingStep, and
 /// a letter as alias ('o'). The texts must outlive the described object: literals.
 struct Field {
   /// Options: the long option without dashes ("step-time"), or the operand ("SRC"). Results: the JSON field.
@@ -132,6 +136,7 @@ struct Field {
   double needs_unit_above = std::numeric_limits<double>::infinity();
   bool planned = false;
   bool label = false;
+  bool lines = false;
 
   constexpr Field() = default;
   template <class... Meanings>
@@ -159,6 +164,7 @@ struct Field {
   constexpr void add(NeedsUnit meaning) { needs_unit_above = meaning.above; }
   constexpr void add(Planned) { planned = true; }
   constexpr void add(Label) { label = true; }
+  constexpr void add(Lines) { lines = true; }
 };
 
 /// The JSON name of a field: "step-time" with Unit::seconds is "step_time_seconds". A name that already contains its

@@ -15,10 +15,10 @@ namespace shardkit::report {
 namespace {
 
 constexpr double kWidth = 420;
-constexpr std::array<std::string_view, 8> kClasses{"c1", "c2", "c3", "c4", "c5", "good", "bad", "unclear"};
+constexpr std::array<std::string_view, 11> kClasses{"c1",  "c2",      "c3",   "c4",      "c5",     "good",
+                                                    "bad", "unclear", "busy", "starved", "blocked"};
 
 std::string_view class_of(Color color) { return kClasses.at(static_cast<std::size_t>(color)); }
-std::string_view series_class(std::size_t index) { return kClasses.at(index % 5); }
 
 /// Collects the elements of a picture.
 class Drawing {
@@ -51,9 +51,13 @@ class Drawing {
 /// A label on the left and a value on the right, above whatever belongs to both; long labels are cut.
 void caption(Drawing& drawing, double y, const std::string& label, const std::string& value) {
   constexpr std::size_t kMost = 54;
-  const std::size_t room = kMost - std::min(value.size(), kMost / 2);
-  drawing.text(0, y, label.size() > room ? label.substr(0, room - 3) + "..." : label, "t");
-  drawing.text(kWidth, y, value, "t e");
+  constexpr std::size_t kLeast = 18;  // of the label
+  const auto cut = [](const std::string& text, std::size_t room) {
+    return text.size() > room ? text.substr(0, room - 3) + "..." : text;
+  };
+  const std::string end = cut(value, kMost - std::min(label.size(), kLeast));
+  drawing.text(0, y, cut(label, kMost - end.size()), "t");
+  drawing.text(kWidth, y, end, "t e");
 }
 
 /// 1, 2 or 5 times a power of ten, at least `value`.
@@ -111,13 +115,17 @@ std::string bar_chart(std::string_view title, std::span<const Bar> bars) {
   return drawing.finish(title, y);
 }
 
-std::string stacked_chart(std::string_view title, std::span<const std::string> names, std::span<const Stack> stacks) {
+std::string stacked_chart(std::string_view title, std::span<const Share> names, std::span<const Stack> stacks) {
   constexpr double kRow = 36;
   if (stacks.empty()) return {};
   Drawing drawing;
+  std::vector<std::string> texts;
   std::vector<std::string_view> classes;
-  for (std::size_t i = 0; i < names.size(); ++i) classes.push_back(series_class(i));
-  double y = legend(drawing, names, classes);
+  for (const Share& share : names) {
+    texts.push_back(share.name);
+    classes.push_back(class_of(share.color));
+  }
+  double y = legend(drawing, texts, classes);
   for (const Stack& stack : stacks) {
     caption(drawing, y + 12, stack.label, {});
     drawing.rect(0, y + 17, kWidth, 13, "track");
@@ -125,7 +133,7 @@ std::string stacked_chart(std::string_view title, std::span<const std::string> n
     for (std::size_t i = 0; i < stack.shares.size() && i < names.size(); ++i) {
       const double width = std::clamp(stack.shares[i], 0.0, 1.0) * kWidth;
       const std::string percent = fmt::format("{:.0f} %", stack.shares[i] * 100);
-      if (width > 0) drawing.rect(x, y + 17, width, 13, classes[i], fmt::format("{} {}", names[i], percent));
+      if (width > 0) drawing.rect(x, y + 17, width, 13, classes[i], fmt::format("{} {}", texts[i], percent));
       if (width > 36) drawing.text(x + width / 2, y + 27.5, percent, "in");
       x += width;
     }
@@ -158,7 +166,7 @@ namespace {
 
 constexpr double kTop = 8;
 constexpr double kPlotHeight = 150;
-constexpr double kLeft = 62;
+constexpr double kLeft = 70;
 constexpr double kRight = kWidth - 10;
 
 /// Where values of both axes are drawn.
@@ -201,9 +209,27 @@ void draw_axes(Drawing& drawing, const Frame& frame, const Axes& axes) {
     drawing.text(kLeft - 6, y + 4, axes.y_text(frame.most * share), "s e");
   }
   const double y = frame.top + kPlotHeight + 15;
-  drawing.text(kLeft, y, axes.x_text(frame.from), "s");
-  drawing.text(kRight, y, axes.x_text(frame.to), "s e");
-  drawing.text((kLeft + kRight) / 2, y, axes.x_name, "s m");
+  if (!axes.ticks_at_points) {
+    drawing.text(kLeft, y, axes.x_text(frame.from), "s");
+    drawing.text(kRight, y, axes.x_text(frame.to), "s e");
+    drawing.text((kLeft + kRight) / 2, y, axes.x_name, "s m");
+    return;
+  }
+  drawing.text((kLeft + kRight) / 2, y + 16, axes.x_name + (axes.logarithmic_x ? " (logarithmic)" : ""), "s m");
+}
+
+/// The x of each point, from the left; one whose text has no space is left out.
+void draw_ticks(Drawing& drawing, const Frame& frame, const Axes& axes, const Curve& curve) {
+  constexpr double kLetter = 6.5;
+  double free = 0;
+  for (const Point& point : curve.points) {
+    const std::string text = axes.x_text(point.x);
+    const double half = kLetter * static_cast<double>(text.size()) / 2;
+    const double x = std::min(frame.x(point.x), kWidth - half);
+    if (x - half < free) continue;
+    drawing.text(x, frame.top + kPlotHeight + 15, text, "s m");
+    free = x + half + kLetter;
+  }
 }
 
 void draw_curve(Drawing& drawing, const Frame& frame, const Curve& curve) {
@@ -244,13 +270,14 @@ std::string line_chart(std::string_view title, std::span<const Curve> curves, co
                  frame.y(band.low) - frame.y(band.high), "band");
   }
   draw_axes(drawing, frame, axes);
+  if (axes.ticks_at_points && !curves.empty()) draw_ticks(drawing, frame, axes, curves.front());
   for (const Curve& curve : curves) draw_curve(drawing, frame, curve);
   for (const Mark& mark : axes.marks) {
     const double x = frame.x(mark.x);
     drawing.line(x, frame.top, x, frame.top + kPlotHeight, "required");
     drawing.text(x, frame.top - 4, mark.text, x > kWidth * 2 / 3 ? "s e" : x < kWidth / 3 ? "s" : "s m");
   }
-  return drawing.finish(title, frame.top + kPlotHeight + 20);
+  return drawing.finish(title, frame.top + kPlotHeight + (axes.ticks_at_points ? 36 : 20));
 }
 
 std::string range_chart(std::string_view title, std::span<const Range> ranges, double reference) {

@@ -10,8 +10,8 @@
 /// phone; colors are classes of the page's style. Texts may contain anything. Values that are not finite are left out.
 namespace shardkit::report {
 
-/// The classes of colors: series in order, and judgments.
-enum class Color { first, second, third, fourth, fifth, good, bad, unclear };
+/// The classes of colors: series in order, judgments, and what threads do.
+enum class Color { first, second, third, fourth, fifth, good, bad, unclear, busy, starved, blocked };
 
 /// A horizontal bar with its label and value above it.
 struct Bar {
@@ -26,13 +26,19 @@ struct Bar {
 /// Empty without bars.
 std::string bar_chart(std::string_view title, std::span<const Bar> bars);
 
+/// What a share is of.
+struct Share {
+  std::string name;
+  Color color = Color::first;
+};
+
 /// Shares of a whole, which add up to at most 1.
 struct Stack {
   std::string label;
   std::vector<double> shares;
 };
 /// `names` are those of the shares, in their order.
-std::string stacked_chart(std::string_view title, std::span<const std::string> names, std::span<const Stack> stacks);
+std::string stacked_chart(std::string_view title, std::span<const Share> names, std::span<const Stack> stacks);
 
 struct Point {
   double x = 0;
@@ -65,7 +71,8 @@ struct Axes {
   std::string (*x_text)(double x) = nullptr;
   std::string (*y_text)(double y) = nullptr;
   std::string x_name = {};
-  bool logarithmic_x = false;  ///< x must be positive
+  bool logarithmic_x = false;    ///< x must be positive
+  bool ticks_at_points = false;  ///< names the x of every point, as far as there is space
   std::vector<Mark> marks = {};
   std::vector<Band> bands = {};
 };

@@ -28,7 +28,7 @@ std::optional<Section> compared_rows(const Source& source) {
     const auto change = number_at(row, "change_ratio");
     if (!change || !text_at(row, "metric")) continue;
     ranges.push_back({*text_at(row, "metric"),
-                      fmt::format("{}, {:+.1f} %", text_at(row, "verdict").value_or(""), *change * 100), *change,
+                      fmt::format("{}, {}", text_at(row, "verdict").value_or(""), percent(*change, true)), *change,
                       number_at(row, "interval.low_ratio"), number_at(row, "interval.high_ratio"), verdict_color(row)});
   }
   if (ranges.empty()) return std::nullopt;

@@ -70,13 +70,14 @@ rect.unclear,circle.unclear{fill:var(--unclear)}
 .l-c1{stroke:var(--c1)}.l-c2{stroke:var(--c2)}.l-c3{stroke:var(--c3)}.l-c4{stroke:var(--c4)}.l-c5{stroke:var(--c5)}
 .l-good{stroke:var(--good)}.l-bad{stroke:var(--bad)}.l-unclear{stroke:var(--unclear)}
 .h0{fill:var(--good);opacity:.55}.h1{fill:var(--good);opacity:.85}.h2{fill:var(--unclear);opacity:.8}
+rect.busy{fill:var(--fg)}rect.starved{fill:var(--unclear)}rect.blocked{fill:var(--soft)}
 .h3{fill:var(--c2)}.h4{fill:var(--bad)}.mark{stroke:var(--fg);stroke-width:2;opacity:1}
 @media (max-width:30rem){body{padding:.7rem}h1{font-size:1.15rem}table{font-size:.82rem}}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#444;--line:#bbb;--track:#eee;--band:#dde;
 --c1:#0969da;--c2:#b35900;--c3:#7c3aed;--c4:#0b7285;--c5:#a0235a;--good:#1a7f37;--bad:#c62828;--unclear:#8a6100;
 --in:#fff}
 body{max-width:none;font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}
-nav{display:none}section,figure{break-inside:avoid}.wide,pre{overflow:visible}pre{white-space:pre-wrap}
+nav{display:none}figure,tr{break-inside:avoid}h2,figcaption{break-after:avoid}figure{max-width:none}.wide,pre{overflow:visible}pre{white-space:pre-wrap}
 details::details-content{content-visibility:visible;display:block;height:auto}}
 )css";
 
@@ -97,14 +98,16 @@ std::string anchor_of(std::string_view heading) {
   return anchor;
 }
 
-/// Numbers are aligned to the right: those columns in which every cell starts with a digit or a sign.
+/// Numbers are aligned to the right: those columns in which every cell starts with a digit or a sign, and is not a
+/// sentence.
 std::vector<bool> number_columns(const Table& table) {
+  constexpr std::size_t kLongest = 24;
   std::vector<bool> numbers(table.columns.size(), true);
   for (const auto& row : table.rows) {
     for (std::size_t i = 0; i < row.size() && i < numbers.size(); ++i) {
       const std::string_view cell = row[i];
-      numbers[i] =
-          numbers[i] && (cell.empty() || std::string_view("+-0123456789").find(cell[0]) != std::string_view::npos);
+      numbers[i] = numbers[i] && cell.size() <= kLongest &&
+                   (cell.empty() || std::string_view("+-0123456789").find(cell[0]) != std::string_view::npos);
     }
   }
   return numbers;
@@ -178,8 +181,9 @@ std::string embedded(std::string_view json) {
 /// More than this is left out of a page, which is at most about twice as large.
 constexpr std::size_t kMostAttached = 1'000'000;
 
-/// The first text that says how it ended.
+/// The first line on a terminal; of results without it, the first text that says how it ended.
 std::string headline_of(const Source& source) {
+  if (const auto headline = text_at(source.envelope, "headline"); headline && !headline->empty()) return *headline;
   if (const auto error = text_at(source.envelope, "error.text")) return *error;
   for (const std::string_view path : {"verdict.text", "text", "verdict", "reason"}) {
     const auto text = text_at(source.result, path);
@@ -205,6 +209,10 @@ std::string headline_of(const Source& source) {
 
 Tone tone_of(const Source& source) {
   const std::string status = text_at(source.envelope, "status").value_or("");
+  if (!source.result.empty() && text_at(source.envelope, "error.code") == "in_use") return Tone::unclear;  // disturbed
+  if (member(source.envelope, "interrupted") != nullptr && *member(source.envelope, "interrupted") == true) {
+    return Tone::unclear;
+  }
   if (status == "failed" || status == "findings") return Tone::bad;
   const std::string verdict = text_at(source.result, "verdict").value_or("");
   if (verdict == "inconclusive" || !text_at(source.result, "neighbors.text").value_or("").empty()) return Tone::unclear;
@@ -214,7 +222,22 @@ Tone tone_of(const Source& source) {
   return judged || verdict == "pass" || verdict == "improved" ? Tone::good : Tone::neutral;
 }
 
+/// Of many nodes: how many of them there are in each state, not the host that added them.
+std::vector<std::pair<std::string, std::string>> fleet_facts(const Source& source) {
+  std::map<std::string, std::size_t> states;
+  for (const Json& node : list_at(source.result, "nodes")) ++states[text_at(node, "state").value_or("unknown")];
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& [state, count] : states) all.emplace_back(state, count_text(static_cast<double>(count)));
+  for (const auto& [name, path] : {std::pair{"Judged", "nodes_judged"}, std::pair{"Nodes", "nodes_expected"}}) {
+    const std::string count = shown(member(source.result, path), Unit::count);
+    if (!count.empty()) all.emplace(all.begin(), name, count);
+  }
+  all.emplace_back("Started", text_at(source.envelope, "started_at").value_or(""));
+  return all;
+}
+
 std::vector<std::pair<std::string, std::string>> facts(const Source& source) {
+  if (source.verb == "aggregate") return fleet_facts(source);
   constexpr std::array<Column, 8> kFacts{{{"Node", "host.node"},
                                           {"Host", "host.hostname"},
                                           {"Started", "started_at"},
@@ -224,11 +247,16 @@ std::vector<std::pair<std::string, std::string>> facts(const Source& source) {
                                           {"CPUs", "host.cpus", Unit::count},
                                           {"Memory", "host.memory_bytes", Unit::bytes}}};
   std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& [name, path] : {std::pair{"BASE", "options.base"}, std::pair{"NEW", "options.new"}}) {
+    const std::string file = source.verb == "compare" ? shown(member(source.envelope, path), Unit::none) : "";
+    if (!file.empty()) all.emplace_back(name, file);
+  }
   for (const Column& fact : kFacts) {
     const std::string value = shown(member(source.envelope, fact.path), fact.unit);
     if (!value.empty()) all.emplace_back(fact.heading, value);
   }
-  if (all.size() > 1 && all[0].first == "Node" && all[0].second == all[1].second) all.erase(all.begin());
+  const auto node = std::ranges::find(all, "Node", &std::pair<std::string, std::string>::first);
+  if (node != all.end() && node + 1 != all.end() && node->second == (node + 1)->second) all.erase(node);
   const auto version = text_at(source.envelope, "tool.version");
   if (version)
     all.emplace_back("Version", fmt::format("{} {}", text_at(source.envelope, "tool.name").value_or(""), *version));
@@ -366,9 +394,12 @@ Page page_of(const Json& envelope) {
   Page page{.kind = fmt::format("{} {}", text_at(envelope, "tool.name").value_or("shardkit"), source.verb),
             .headline = headline_of(source),
             .tone = tone_of(source)};
-  for (const std::string_view path : {"verdict.remedy", "disturbance", "neighbors.text"}) {
-    const std::string remark = text_at(source.result, path).value_or("");
-    if (!remark.empty() && page.headline.find(remark) == std::string::npos) page.remarks.push_back(remark);
+  for (const std::string_view path :
+       {"error.text", "result.verdict.remedy", "result.disturbance", "result.neighbors.text"}) {
+    const std::string remark = text_at(envelope, path).value_or("");
+    const auto says_it = [&](const std::string& text) { return text.find(remark) != std::string::npos; };
+    if (says_it(page.headline) || std::ranges::any_of(page.remarks, says_it)) continue;  // also an empty one
+    page.remarks.push_back(remark);
   }
   page.facts = facts(source);
   for (const auto sections : {fleet_sections(), result_sections(), dataset_sections()}) {

@@ -18,6 +18,9 @@ Color judged(const std::optional<double>& headroom) {
   return *headroom < 1 ? Color::bad : Color::good;
 }
 
+/// Bars of more headroom are cut off, so that the bottleneck can be seen.
+constexpr double kMostHeadroom = 2;
+
 std::optional<Section> rates_of_stages(const Source& source) {
   const Json& rows = list_at(source.result, "stages");
   std::vector<Bar> bars;
@@ -27,17 +30,26 @@ std::optional<Section> rates_of_stages(const Source& source) {
     if (!measured) continue;
     const auto headroom = number_at(row, "headroom_ratio");
     has_requirement = has_requirement || headroom;
-    bars.push_back({text_at(row, "stage").value_or(""),
-                    rate_text(*measured) + (headroom ? fmt::format(", {:.2f} x needed", *headroom) : ""), *measured,
-                    number_at(row, "interval.low"), number_at(row, "interval.high"),
-                    number_at(row, "required_per_second"), judged(headroom)});
+    const std::string stage = text_at(row, "stage").value_or("");
+    const double unit = headroom ? *measured / std::max(*headroom, 1e-12) : 1;
+    const auto scaled = [&](std::string_view path) {
+      const auto value = number_at(row, path);
+      return value ? std::optional(headroom ? std::min(*value / unit, kMostHeadroom) : *value) : std::nullopt;
+    };
+    bars.push_back({stage, rate_text(*measured) + (headroom ? fmt::format(", {:.2f} x needed", *headroom) : ""),
+                    headroom ? std::min(*headroom, kMostHeadroom) : *measured, scaled("interval.low"),
+                    scaled("interval.high"), headroom ? std::optional(1.0) : std::nullopt,
+                    headroom ? judged(headroom) : color_of_stage(stage)});
   }
   if (bars.empty()) return std::nullopt;
+  if (has_requirement) std::ranges::stable_sort(bars, {}, &Bar::value);
   Section section{.heading = has_requirement ? "Needed and measured" : "What each stage delivers"};
   section.paragraphs.emplace_back("Samples per second of each stage.");
   section.figures.emplace_back(bar_chart(section.heading, bars),
                                fmt::format("{}A thin line is the interval over repetitions.",
-                                           has_requirement ? "The dashed line is what the job needs. " : ""));
+                                           has_requirement ? "The dashed line is what the job needs. Bars end at twice "
+                                                             "that; the bottleneck is first. "
+                                                           : ""));
   section.table = table_of(rows, {{"stage", "stage"},
                                   {"needed", "required_per_second", Unit::per_second},
                                   {"measured", "measured_per_second", Unit::per_second},
@@ -54,7 +66,7 @@ std::optional<Section> stage_time(const Source& source) {
   std::vector<Stack> stacks;
   double cpu = 0;
   for (const Json& row : rows) cpu += number_at(row, "cpu_seconds_per_sample").value_or(0);
-  std::vector<std::string> names;
+  std::vector<Share> names;
   Stack batch{"CPU time of a batch, by stage", {}};
   for (const Json& row : rows) {
     const auto share = [&](std::string_view name) { return number_at(row, name).value_or(0); };
@@ -64,7 +76,7 @@ std::optional<Section> stage_time(const Source& source) {
     stacks.push_back({fmt::format("{} ({})", name, format_count(threads, "thread")),
                       {share("busy_ratio"), share("starved_ratio"), share("blocked_ratio")}});
     if (cpu <= 0 || share("cpu_seconds_per_sample") / cpu < 0.005) continue;
-    names.push_back(name);
+    names.push_back({name, color_of_stage(name)});
     batch.shares.push_back(share("cpu_seconds_per_sample") / cpu);
   }
   if (stacks.empty()) return std::nullopt;
@@ -72,7 +84,7 @@ std::optional<Section> stage_time(const Source& source) {
   section.paragraphs.push_back(
       "All stages run at once. A stage is busy, starved (it waits for the stage before it) or blocked (it waits for "
       "the stage after it). The bottleneck is busy nearly all the time.");
-  const std::array<std::string, 3> states{"busy", "starved", "blocked"};
+  const std::array<Share, 3> states{{{"busy", Color::busy}, {"starved", Color::starved}, {"blocked", Color::blocked}}};
   section.figures.push_back(stacked_chart("Time of the threads of each stage", states, stacks));
   if (names.size() > 1) {
     section.figures.push_back(stacked_chart("CPU time of a batch by stage", names, std::span(&batch, 1)));
@@ -101,12 +113,22 @@ std::string time_chart(std::string_view title, const Json& rows, std::string_vie
     const std::string stage = text_at(row, "stage").value_or("");
     auto curve = std::ranges::find(curves, stage, &Curve::name);
     if (curve == curves.end()) {
-      const auto color = static_cast<Color>(curves.size() % 5);
-      curve = curves.insert(curves.end(), Curve{stage, {}, color, true});
+      curve = curves.insert(curves.end(), Curve{stage, {}, color_of_stage(stage), true});
     }
     curve->points.push_back({*at - start, *amount / width});
   }
   return line_chart(title, curves, {.x_text = elapsed_text, .y_text = text, .x_name = "time since the first second"});
+}
+
+/// The rows that the plots show, with their time since the first one.
+Json since_the_first(const Json& rows) {
+  Json shown = Json::array();
+  for (const Json& row : rows) {
+    const double first = number_at(rows.front(), "unix_time_seconds").value_or(0);
+    Json& copy = shown.emplace_back(row);
+    if (copy.is_object()) copy["second"] = number_at(row, "unix_time_seconds").value_or(first) - first;
+  }
+  return shown;
 }
 
 std::optional<Section> over_time(const Source& source) {
@@ -119,11 +141,11 @@ std::optional<Section> over_time(const Source& source) {
   }
   if (section.figures.empty()) return std::nullopt;
   section.paragraphs.push_back("Each second of the run, by stage: means hide stalls.");
-  section.table = table_of(rows, {{"second (Unix time)", "unix_time_seconds"},
-                                  {"stage", "stage"},
-                                  {"bytes", "bytes", Unit::bytes},
-                                  {"samples", "samples", Unit::count},
-                                  {"measured", "measured_seconds", Unit::seconds}});
+  section.table = table_of(since_the_first(rows), {{"second", "second", Unit::count},
+                                                   {"stage", "stage"},
+                                                   {"bytes", "bytes", Unit::bytes},
+                                                   {"samples", "samples", Unit::count},
+                                                   {"measured", "measured_seconds", Unit::seconds}});
   return section;
 }
 
@@ -148,7 +170,9 @@ std::optional<Section> latency(const Source& source) {
       const double count = number_at(step, "count").value_or(0);
       bars.push_back({fmt::format("{} to {}", seconds_text(number_at(step, "from_seconds").value_or(0)),
                                   seconds_text(number_at(step, "to_seconds").value_or(0))),
-                      fmt::format("{} reads, {:.1f} %", count_text(count), count / std::max(all, 1.0) * 100), count});
+                      fmt::format("{} {}, {:.1f} %", count_text(count), count == 1 ? "read" : "reads",
+                                  count / std::max(all, 1.0) * 100),
+                      count});
     }
   }
   if (const Json* pipeline = stage_of(source, "pipeline")) {
@@ -188,7 +212,11 @@ std::string setting_chart(const Json& rows, const CurveRows& wanted, std::string
   const auto knee = std::ranges::find_if(curve.points, [&](const Point& point) { return point.y >= 0.95 * best; });
   if (curve.points.size() < 2 || knee == curve.points.end()) return {};
   const bool doubles = curve.points.front().x > 0;
-  Axes axes{.x_text = wanted.x_text, .y_text = text, .x_name = std::string(wanted.x_name), .logarithmic_x = doubles};
+  Axes axes{.x_text = wanted.x_text,
+            .y_text = text,
+            .x_name = std::string(wanted.x_name),
+            .logarithmic_x = doubles,
+            .ticks_at_points = true};
   axes.marks.push_back({knee->x, "knee: " + wanted.x_text(knee->x)});
   return line_chart(wanted.title, std::span(&curve, 1), axes);
 }
@@ -266,7 +294,7 @@ std::optional<Section> prefetch(const Source& source) {
                         {"bottleneck", "limiting_stage"}});
 }
 
-/// Cold against warm: the first epoch reads storage, the others what stayed in memory.
+/// If the first epoch read storage, and the others what stayed in memory: cold against warm.
 std::optional<Section> epochs(const Source& source) {
   const Json* pipeline = stage_of(source, "pipeline");
   if (pipeline == nullptr || list_at(*pipeline, "epochs").size() < 2) return std::nullopt;
@@ -279,7 +307,10 @@ std::optional<Section> epochs(const Source& source) {
                                 cached.empty() ? "" : fmt::format(", {} in the page cache", cached)),
                     rate_text(rate), rate});
   }
-  Section section{.heading = "Cold against warm", .figures = {bar_chart("Samples per second by epoch", bars)}};
+  constexpr double kMostCold = 0.1;
+  const bool is_cold = number_at(rows.front(), "residency_before_ratio").value_or(1) < kMostCold;
+  Section section{.heading = is_cold ? "Cold against warm" : "Epochs",
+                  .figures = {bar_chart("Samples per second by epoch", bars)}};
   section.table = table_of(rows, {{"epoch", "epoch", Unit::count},
                                   {"in the page cache before", "residency_before_ratio", Unit::ratio},
                                   {"samples/s", "samples_per_second", Unit::per_second},

@@ -1,8 +1,10 @@
 #include "report/section_tools.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,13 +25,19 @@ const Json& list_at(const Json& object, std::string_view path) {
   return list != nullptr && list->is_array() ? *list : empty;
 }
 
+std::string percent(double ratio, bool with_sign) {
+  const double least = 0.0005;  // a smaller one is shown as 0, which has no sign
+  const double percent = std::abs(ratio) < least ? 0 : ratio * 100;
+  return with_sign && percent != 0 ? fmt::format("{:+.1f} %", percent) : fmt::format("{:.1f} %", percent);
+}
+
 std::string shown(double value, Unit unit) {
   if (!std::isfinite(value)) return "unknown";
   switch (unit) {
     case Unit::bytes:
       return format_rounded_size(value);
     case Unit::ratio:
-      return fmt::format("{:.1f} %", value * 100);
+      return percent(value, false);
     case Unit::factor:
       return fmt::format("{:.2f} x", value);
     case Unit::none:
@@ -85,6 +93,19 @@ Table facts_of(const Json& object, std::initializer_list<Column> members) {
     if (!value.empty()) table.rows.push_back({std::string(wanted.heading), value});
   }
   return table;
+}
+
+Color color_of_stage(std::string_view stage) {
+  using enum Color;
+  constexpr std::array<std::pair<std::string_view, Color>, 7> kStages{{{"read", first},
+                                                                       {"unpack", first},
+                                                                       {"decode", second},
+                                                                       {"augment", third},
+                                                                       {"pipeline", fourth},
+                                                                       {"transfer", fifth},
+                                                                       {"compute", unclear}}};
+  const auto found = std::ranges::find(kStages, stage, &std::pair<std::string_view, Color>::first);
+  return found == kStages.end() ? first : found->second;
 }
 
 std::string rate_text(double value) { return metric_text(value, Unit::per_second); }

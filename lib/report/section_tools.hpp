@@ -38,6 +38,9 @@ const Json& list_at(const Json& object, std::string_view path);
 /// A number as people read it: "1.20 GB/s", "64.0 MiB", "97.3 %", "12,000".
 std::string shown(double value, Unit unit);
 
+/// "-3.1 %"; what would be "-0.0 %" is "0.0 %". `with_sign`: "+3.1 %" too.
+std::string percent(double ratio, bool with_sign);
+
 /// A scalar, a list of scalars or an interval as text; empty for null.
 std::string shown(const Json* value, Unit unit);
 
@@ -54,6 +57,9 @@ inline constexpr std::size_t kMostRows = 1000;
 
 /// A row for each member of `object` that exists: its heading and its value.
 Table facts_of(const Json& object, std::initializer_list<Column> members);
+
+/// The color of a stage, the same in all plots of a page.
+Color color_of_stage(std::string_view stage);
 
 /// Formatters of axes.
 std::string rate_text(double value);

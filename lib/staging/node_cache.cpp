@@ -32,13 +32,31 @@ struct Survey {
   std::uint64_t held = 0;            ///< by them
   std::uint64_t bound = 0;           ///< for them and the wanted files
   bool by_disk = false;              ///< the file system is the limit
+  std::uint64_t free_files = 0;      ///< on it
 };
+
+/// Bytes that the others may hold so that the wanted files have bytes and inodes; empty if no eviction frees as many
+/// inodes. Evictions go by bytes, in one order, so those that inodes need are told as bytes.
+std::optional<std::uint64_t> bytes_for_others(const Survey& survey, const SpaceWanted& wanted, system::WallTime now) {
+  const std::uint64_t by_bytes = survey.bound - wanted.bytes;
+  std::uint64_t files = survey.free_files;
+  std::uint64_t held = survey.held;
+  for (const StagedFolder& folder : to_evict(survey.others, 0, now)) {
+    if (files >= wanted.new_files) break;
+    files += folder.files;
+    held -= folder.removable_bytes();
+  }
+  if (files < wanted.new_files) return std::nullopt;
+  return std::min(by_bytes, files == survey.free_files ? by_bytes : held);
+}
 
 Survey survey_of(const std::string& root, const SpaceWanted& wanted, system::WallTime now,
                  const std::stop_token& stop) {
   Survey survey;
   survey.others = staged_folders(root, stop);
-  survey.bound = system::free_bytes(root);
+  const system::FreeSpace free = system::free_space(root);
+  survey.free_files = free.files;
+  survey.bound = free.bytes;
   for (const StagedFolder& folder : survey.others) survey.bound += folder.present_bytes();
   survey.by_disk = !wanted.limit || survey.bound < *wanted.limit;
   if (!survey.by_disk) survey.bound = *wanted.limit;
@@ -67,8 +85,14 @@ Survey fitting_survey(const std::string& root, const SpaceWanted& wanted, system
                       const std::stop_token& stop) {
   Survey survey = survey_of(root, wanted, now, stop);
   if (wanted.bytes > survey.bound) throw NeverFits(ErrorCode::no_space, no_space_text(root, wanted, survey, now), root);
-  const std::uint64_t left = survey.bound - wanted.bytes;
-  if (survey.held > left + freed_bytes(to_evict(survey.others, left, now))) {
+  const auto left = bytes_for_others(survey, wanted, now);
+  if (!left) {
+    throw Error(ErrorCode::no_space, At{root},
+                "{} are needed for '{}', but the disk of cache '{}' has inodes for {}, also after evictions; remove "
+                "files there, or choose a disk with more inodes",
+                format_count(wanted.new_files, "file"), wanted.folder, root, format_count(survey.free_files, "file"));
+  }
+  if (survey.held > *left + freed_bytes(to_evict(survey.others, *left, now))) {
     throw Error(ErrorCode::no_space, no_space_text(root, wanted, survey, now), root);
   }
   return survey;
@@ -208,7 +232,7 @@ void check_space(const std::string& root, const SpaceWanted& wanted, system::Wal
 void evict_for(io::FileSystem& files, const std::string& root, const SpaceWanted& wanted, system::WallTime now,
                const std::stop_token& stop, const std::function<void(const StagedFolder&)>& evicted) {
   Survey survey = fitting_survey(root, wanted, now, stop);
-  const std::uint64_t left = survey.bound - wanted.bytes;
+  const std::uint64_t left = bytes_for_others(survey, wanted, now).value_or(0);
   evict_to(survey.others, left, now, [&](StagedFolder& folder) {
     const bool is_evicted = try_evict(files, root, folder, now, stop);
     if (is_evicted) evicted(folder);

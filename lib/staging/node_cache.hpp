@@ -52,9 +52,10 @@ class NeverFits final : public Error {
 
 /// Space that a folder of the cache needs.
 struct SpaceWanted {
-  std::string folder;                  ///< folder that is not evicted; empty: none, only the limit applies
-  std::uint64_t bytes = 0;             ///< final size, including existing bytes
-  std::optional<std::uint64_t> limit;  ///< of all staged folders of the cache together; empty: only the disk
+  std::string folder;                       ///< folder that is not evicted; empty: none, only the limit applies
+  std::uint64_t bytes = 0;                  ///< final size, including existing bytes
+  std::optional<std::uint64_t> limit = {};  ///< of all staged folders of the cache together; empty: only the disk
+  std::uint64_t new_files = 0;              ///< that the disk must have inodes for
 };
 
 /// Creates the cache's folder and waits until no other process evicts in it. The holder announces the assigned bytes in
@@ -65,9 +66,10 @@ io::FolderLock lock_cache(io::FileSystem& files, const std::string& root, const 
 void check_space(const std::string& root, const SpaceWanted& wanted, system::WallTime now, const std::stop_token& stop);
 
 /// Evicts staged folders of the cache, least recently used first, until the needed bytes fit into both the limit and
-/// the file system. Never one that is leased, in use, or has no known source; one that this user may not open or remove
-/// is skipped, and listed in the error if there is not enough space. Requires lock_cache();
-/// the caller may hold only the lock of its own folder. `evicted` is called for each as soon as it is gone.
+/// the file system, and the new files into its inodes. Never one that is leased, in use, or has no known source; one
+/// that this user may not open or remove is skipped, and listed in the error if there is not enough space. Requires
+/// lock_cache(); the caller may hold only the lock of its own folder. `evicted` is called for each as soon as it is
+/// gone.
 ///
 /// Throws Error{no_space}, before anything is evicted, if it cannot fit: with what is leased, by whom and until when.
 void evict_for(io::FileSystem& files, const std::string& root, const SpaceWanted& wanted, system::WallTime now,

@@ -17,6 +17,7 @@
 #include "io/publish.hpp"
 #include "staging/file_copy.hpp"
 #include "staging/lost_journal.hpp"
+#include "staging/meeting_names.hpp"
 #include "staging/node_cache.hpp"
 
 namespace shardkit::staging {
@@ -321,6 +322,17 @@ void StageTarget::make_parent(const std::string& name) {
   if (made_folders_.contains(folder)) return;
   contained_->folder(folder, true);
   made_folders_.insert(std::move(folder));
+}
+
+void StageTarget::refuse_meeting_names(const std::vector<StageFile>& wanted) {
+  std::vector<std::string> names;
+  for (const StageFile& file : wanted) names.push_back(file.object.name);
+  const auto pair = find_meeting_names(files_, path_of(kPartialFolderPath), names);
+  if (!pair) return;
+  throw Error(ErrorCode::unsupported, At{folder_},
+              "'{}' and '{}' are one name on the file system of '{}'; choose a folder on a file system that tells them "
+              "apart, or leave one of them out with --exclude",
+              pair->first, pair->second, folder_);
 }
 
 void StageTarget::check_manifest_name(const ManifestSet& set) const {

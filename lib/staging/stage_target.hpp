@@ -81,6 +81,10 @@ class StageTarget {
   /// exists, its bytes are correct; if a record exists, check the name too. Thread-safe.
   void publish(const std::vector<CopiedFile>& batch);
 
+  /// Throws Error{unsupported} if two of the files are one here, because this file system ignores case or the form of
+  /// Unicode. Only after join().
+  void refuse_meeting_names(const std::vector<StageFile>& wanted);
+
   /// Throws Error{conflict} if another program's file has the name of the manifest.
   void check_manifest_name(const ManifestSet& set) const;
 

@@ -103,12 +103,16 @@ std::string nearest_folder(const std::string& folder) {
   return path;
 }
 
-std::uint64_t free_bytes(const std::string& folder) {
+FreeSpace free_space(const std::string& folder) {
   const std::string path = nearest_folder(folder);
   struct statvfs info {};
   if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "get the free space of", path);
-  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+  FreeSpace space{.bytes = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize};
+  if (info.f_files > 0) space.files = info.f_favail;
+  return space;
 }
+
+std::uint64_t free_bytes(const std::string& folder) { return free_space(folder).bytes; }
 
 void require_writable(const std::string& folder) {
   const std::string path = nearest_folder(folder);

@@ -34,7 +34,14 @@ bool is_below(const std::string& path, const std::string& folder);
 /// `folder`, or the nearest above it that exists.
 std::string nearest_folder(const std::string& folder);
 
-/// Bytes that this user may still write to the file system where `folder` is, or will be. Throws Error{denied, io}.
+/// What this user may still write to a file system.
+struct FreeSpace {
+  std::uint64_t bytes = 0;
+  std::uint64_t files = UINT64_MAX;  ///< inodes; the largest number where the file system makes them as it needs them
+};
+
+/// Of the file system where `folder` is, or will be. Throws Error{denied, io}.
+FreeSpace free_space(const std::string& folder);
 std::uint64_t free_bytes(const std::string& folder);
 
 /// Throws Error{denied} if this user cannot create files in `folder`, or it where it does not exist yet.

@@ -112,6 +112,47 @@ def time_loader(loader, *, most_batches, most_seconds, step_time=0.0, batch_size
     return turn
 
 
+def small_values(batch):
+    """The parts of a batch that have a few values for each sample, such as labels and names, each as a list by sample. Pictures are
+    no such part: they differ in each epoch by their augmentation."""
+    most = 64
+    if isinstance(batch, dict):
+        return [part for value in batch.values() for part in small_values(value)]
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        values = 1
+        for size in shape[1:]:
+            values *= int(size)
+        return [batch.tolist()] if len(shape) > 0 and values <= most else []
+    if isinstance(batch, (list, tuple)):
+        if batch and all(isinstance(item, (str, bytes, int, float)) for item in batch):
+            return [list(batch)]
+        return [part for value in batch for part in small_values(value)]
+    return []
+
+
+def beginning(loader, least_samples=64, most_batches=16):
+    """The small values of the first batches of an epoch, by part."""
+    parts, samples = [], 0
+    for _, batch in zip(range(most_batches), loader):
+        found = small_values(batch)
+        parts = parts or [[] for _ in found]
+        for part, values in zip(parts, found):
+            part += values
+        samples += samples_in(batch)
+        if samples >= least_samples:
+            break
+    return parts
+
+
+def repeats_order(loader):
+    """Whether two epochs of one loader begin with the same samples in the same order. None where labels and names cannot tell."""
+    least = 32  # samples, so that no shuffle gives the same order by chance
+    pairs = list(zip(beginning(loader), beginning(loader)))
+    telling = [(a, b) for a, b in pairs if len(a) >= least and len(set(map(repr, a))) > 1]
+    return any(a == b for a, b in telling) if telling else None
+
+
 def quantile(values, share):
     """The smallest value that at least `share` of all do not pass."""
     ordered = sorted(values)
@@ -322,6 +363,7 @@ def probe(maker, options, clock=SystemClock):
         turns[setting].append(neighbors.during(
             lambda loader=loader: time_loader(loader, most_batches=options.batches, most_seconds=options.seconds,
                                 step_time=options.step_time, batch_size=options.batch_size, clock=clock)))
+    one_order = repeats_order(loader)  # the last one
     rows = [summary_of(setting, turns[setting], options.step_time) for setting in settings]
     best = max(rows, key=lambda row: row["samples_per_second"])
     known = [ratio for ratio in before if ratio is not None]
@@ -333,6 +375,7 @@ def probe(maker, options, clock=SystemClock):
             "residency_after_ratio": residency(files) if files else None,
         },
         "neighbors": neighbors.result(),
+        "epochs_in_one_order": one_order,
         "sweep": rows,
     }
 
@@ -354,6 +397,9 @@ def warnings_of(options, result):
     if result["neighbors"]["text"]:
         found.append({"code": "disturbed", "text": f"{result['neighbors']['text']}: an idle machine would be faster; compare gives no "
                                                    "verdict on this result"})
+    if result["epochs_in_one_order"]:
+        found.append({"code": "one_order", "text": "two epochs came in one order: a loader for training must shuffle again in each "
+                                                   "epoch; with a DistributedSampler call sampler.set_epoch(epoch) before each"})
     if any((row["num_workers"] or 0) > len(os.sched_getaffinity(0)) for row in result["sweep"]):
         found.append({"code": "workers_above_cores", "text": "more workers than this process may use cores"})
     return found
@@ -371,6 +417,9 @@ def node_line(path, result):
 
 
 def print_report(options, result):
+    for warning in warnings_of(options, result):
+        if warning["code"] == "one_order":
+            print(f"loader_probe: warning: {warning['text']}", file=sys.stderr)
     if options.node:
         print(node_line(options.node, result))
     else:

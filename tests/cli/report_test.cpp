@@ -89,6 +89,17 @@ TEST_CASE("control characters of file names do not reach the terminal") {
   CHECK(contains(ran.out, "a\\x0ab\\x1b[31m\n"));
 }
 
+struct CodeOnly {
+  std::string code = "first\nsecond\n";
+  void describe(shardkit::FieldList& v) { v.field({"code", "of two lines", shardkit::kLines}, code); }
+};
+
+TEST_CASE("code is shown in its lines") {
+  CodeOnly object;
+  CHECK(shardkit::cli::text_report(shardkit::field_tree([&](auto& v) { object.describe(v); })) ==
+        "code: first\n      second\n");
+}
+
 /// Of a run of `work x`: the node and the operand.
 std::string labels_of_node() { return "host=\"" + shardkit::system::node_name() + "\",src=\"x\""; }
 
@@ -172,6 +183,10 @@ TEST_CASE("wrap breaks at blanks, keeps paragraphs and lets a long word stand ou
   CHECK(shardkit::cli::wrap("one\ntwo\n\nthree", 20) == Lines{"one two", "", "three"});
   CHECK(shardkit::cli::wrap("a incomprehensible b", 5) == Lines{"a", "incomprehensible", "b"});
   CHECK(shardkit::cli::wrap("", 5) == Lines{""});
+  using shardkit::cli::broken_at_blanks;
+  CHECK(broken_at_blanks("one  two three", 8) == "one  two\nthree");  // blanks of a path stay
+  CHECK(broken_at_blanks("\x1b[31mone\x1b[0m two", 7) == "\x1b[31mone\x1b[0m two");
+  CHECK(broken_at_blanks("incomprehensible b", 5) == "incomprehensible\nb");
 }
 
 TEST_CASE("values read as their units ask for") {

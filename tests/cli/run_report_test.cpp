@@ -51,6 +51,15 @@ TEST_CASE("the verdict comes first, then what would close the gap, then the ladd
   CHECK(report.ends_with("hint: the run took 25 ms\nsame again: iobench run data --gpus 8\n"));
 }
 
+TEST_CASE("without a job the loader is one line, and a report with the presets fits a terminal") {
+  RunResult result = short_of_cores();
+  result.summary.requirement.reset();
+  result.summary.presets = preset_rows({});
+  const std::string report = report_text(answer_run(result), false);
+  CHECK(contains(report, "\n\nDataLoader  num_workers=0: about 560 samples/s; code with --verbose\n"));
+  CHECK_FALSE(contains(report, "dataset = photos"));
+}
+
 /// A report as long as it gets for a job on one GPU.
 RunResult long_report() {
   RunResult result = short_of_cores();

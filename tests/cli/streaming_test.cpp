@@ -115,7 +115,8 @@ TEST_CASE("what is streamed is all that goes to standard output, and the result 
 
 TEST_CASE("with --json - there is no output to stream to, and the result is kept") {
   const Ran ran = run_streaming(stream, {"stream", "x", "--json", "-"});
-  CHECK(ran.out.find("line") == std::string::npos);
+  CHECK(ran.out.find("line\n") == std::string::npos);
+  CHECK(ran.out.starts_with("{"));
   CHECK(ran.out.find("\"samples\": 1") != std::string::npos);
 }
 
@@ -155,7 +156,9 @@ TEST_CASE("a live verb's report follows its lines, and with --json - the envelop
   const Ran ran = run_live({"stream", "x"});
   CHECK(ran.exit_code == 0);
   CHECK(ran.out.starts_with("line\nline\nline\nsamples:"));
-  CHECK(run_live({"stream", "x", "--json", "-"}).out.find("line") == std::string::npos);
+  const Ran json = run_live({"stream", "x", "--json", "-"});
+  CHECK(json.out.find("line\n") == std::string::npos);
+  CHECK(json.out.starts_with("{"));
 }
 
 TEST_CASE("lines that are waited for get out one by one, others are gathered") {

@@ -68,6 +68,50 @@ TEST_CASE("what a result does not contain is left out") {
   CHECK(headings(page_of(envelope("run", Json::object()))).empty());
 }
 
+TEST_CASE("a page begins with the first line of the terminal, and an undecided one keeps what was measured") {
+  Json undecided = envelope("run", run_result());
+  undecided["headline"] = "undecided: decode 800 of 1,786 samples/s";
+  undecided["error"] = {{"code", "in_use"}, {"text", "other processes disturbed the measurement"}};
+  undecided["status"] = "failed";
+  const Page page = page_of(undecided);
+  CHECK(page.headline == "undecided: decode 800 of 1,786 samples/s");
+  CHECK(page.tone == shardkit::Tone::unclear);
+  CHECK(page.remarks.front() == "other processes disturbed the measurement");
+  CHECK(headings(page).front() == "Needed and measured");
+}
+
+TEST_CASE("the bottleneck is first, and more headroom than twice the need does not hide it") {
+  const Section section = page_of(envelope("run", run_result())).sections.front();
+  const std::string& svg = section.figures.front().svg;
+  CHECK(svg.find("decode") < svg.find("read"));
+  CHECK(has(svg, "width=\"94.5\""));   // 0.45 of the half that is the need
+  CHECK(has(svg, "width=\"420.0\""));  // 6.7 x, cut off
+}
+
+TEST_CASE("a sentence that begins with a number is no number, and a change of nothing has no sign") {
+  Json result = run_result();
+  result["environment"]["findings"] = {
+      {{"severity", "warning"}, {"text", "x"}, {"remedy", "2 GiB are enough: mount -o remount,size=2G /dev/shm"}}};
+  CHECK(has(html(page_of(envelope("run", result))), "<td>2 GiB are enough"));
+  const Json compared{{"rows", {{{"metric", "m"}, {"change_ratio", -0.0001}, {"verdict", "pass"}}}}};
+  CHECK(has(html(page_of(envelope("compare", compared))), "pass, 0.0 %"));
+}
+
+TEST_CASE("of many nodes the page counts states, and a comparison names both files") {
+  const Json fleet{{"text", "2 of 3 judged"},
+                   {"nodes_judged", 2},
+                   {"nodes_expected", 3},
+                   {"nodes", {{{"name", "a"}, {"state", "healthy"}}, {{"name", "b"}, {"state", "missing"}}}}};
+  using Fact = std::pair<std::string, std::string>;
+  const Page page = page_of(envelope("aggregate", fleet));
+  CHECK(page.facts.at(0) == Fact{"Nodes", "3"});
+  CHECK(page.facts.at(1) == Fact{"Judged", "2"});
+  CHECK(std::ranges::find(page.facts, Fact{"missing", "1"}) != page.facts.end());
+  Json compared = envelope("compare", {{"text", "pass"}});
+  compared["options"] = {{"base", "old.json"}, {"new", "new.json"}};
+  CHECK(page_of(compared).facts.front() == Fact{"BASE", "old.json"});
+}
+
 TEST_CASE("a failed run begins with its error") {
   Json failed = envelope("run", nullptr);
   failed["error"] = {{"text", "cannot read 'shards'"}};

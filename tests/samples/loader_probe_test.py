@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -109,6 +110,29 @@ class Timing(unittest.TestCase):
         result = probe.probe(lambda: Loader(self.clock, next(waits)), options(turns=3), self.clock)
         self.assertEqual(result["samples_per_second_by_turn"], [4.0, 2.0, 0.5])
         self.assertEqual(result["samples_per_second"], 2.0)
+
+
+class OrderTest(unittest.TestCase):
+    """Whether two epochs of a loader come in one order."""
+
+    class Epochs:
+        def __init__(self, shuffles):
+            self.shuffles, self.epoch = shuffles, 0
+
+        def __iter__(self):
+            order = list(range(100))
+            random.Random(self.epoch if self.shuffles else 0).shuffle(order)
+            self.epoch += 1
+            return iter([(Tensor(10, 3, 8, 8), order[i:i + 10]) for i in range(0, 100, 10)])
+
+    def test_a_forgotten_set_epoch_is_found_by_the_labels(self):
+        self.assertIs(probe.repeats_order(self.Epochs(shuffles=False)), True)
+        self.assertIs(probe.repeats_order(self.Epochs(shuffles=True)), False)
+
+    def test_what_labels_cannot_tell_is_unknown(self):
+        self.assertIsNone(probe.repeats_order([([7] * 8,)] * 10))  # one class
+        self.assertIsNone(probe.repeats_order([([1, 2],)] * 3))  # few samples
+        self.assertIsNone(probe.repeats_order(iter([([1, 2] * 32,)])))  # can be read only once
 
 
 class Tensor:

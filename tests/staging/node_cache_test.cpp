@@ -8,6 +8,7 @@
 #include "support/errors.hpp"
 #include "support/staged_folder.hpp"
 #include "support/temp_dir.hpp"
+#include "system/storage.hpp"
 
 using namespace shardkit;
 using namespace shardkit::io;
@@ -172,6 +173,17 @@ TEST_CASE("without a limit the file system is what bounds") {
   const auto failure = failure_of([&] { cache.evict_for_bytes({cache.dir.path("dst"), never, {}}); });
   CHECK(failure == ErrorCode::no_space);
   CHECK(failure.says("has space for"));
+  CHECK(cache.holds("old"));
+}
+
+TEST_CASE("files that the disk has no inodes for do not fit, and nothing is evicted for them") {
+  const Cache cache;
+  SpaceWanted many = cache.wanted(100, 1000);
+  if (system::free_space(cache.dir.path()).files == UINT64_MAX) return;  // btrfs and others make them as they need them
+  many.new_files = std::uint64_t{1} << 60U;
+  const auto failure = failure_of([&] { cache.evict_for_bytes(many); });
+  CHECK(failure == ErrorCode::no_space);
+  CHECK(failure.says("inodes"));
   CHECK(cache.holds("old"));
 }
 

@@ -20,7 +20,7 @@
 /// that were synced, under names whose folder was synced. `lose_power(path)` rebuilds that state.
 ///
 /// It can also fail: `fail_at(n, code)` makes the n-th changing call throw.
-class ForgetfulFileSystem final : public shardkit::io::FileSystem {
+class ForgetfulFileSystem : public shardkit::io::FileSystem {
  public:
   std::unique_ptr<shardkit::io::PatchFile> create(const std::string& path, const std::string& shown) override {
     step();

@@ -12,7 +12,7 @@
 #include "core/prng.hpp"
 #include "core/units.hpp"
 #include "image/augment.hpp"
-#include "image/jpeg_decoder.hpp"
+#include "image/image_decoder.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
@@ -69,7 +69,7 @@ class DecodeWork {
 
  private:
   void decode_images(unsigned thread, DecodeTally& tally, const std::stop_token& stop) {
-    image::JpegDecoder decoder;
+    image::ImageDecoder decoder;
     Prng prng(thread);
     turns_->begin();
     // Set here, while the clock is running: an earlier budget would end too early.
@@ -88,9 +88,9 @@ class DecodeWork {
     }
   }
 
-  image::Decoded decode_image(image::JpegDecoder& decoder, Prng& prng, Bytes jpeg) const {
-    if (!options_.crop) return decoder.decode(jpeg);
-    return decoder.decode_random_crop(jpeg, prng, static_cast<std::uint32_t>(*options_.crop));
+  image::Decoded decode_image(image::ImageDecoder& decoder, Prng& prng, Bytes image) const {
+    if (!options_.crop) return decoder.decode(image);
+    return decoder.decode_random_crop(image, prng, static_cast<std::uint32_t>(*options_.crop));
   }
 
   const JpegStore& store_;
@@ -135,7 +135,7 @@ std::vector<std::uint8_t> decode_crops(const JpegStore& store, const DecodeBench
   const std::size_t wanted = std::min({store.size(), kMostCrops, fit});
   std::vector<std::uint8_t> crops;
   crops.reserve(wanted * crop_bytes);
-  image::JpegDecoder decoder;
+  image::ImageDecoder decoder;
   Prng prng(0);
   for (std::size_t i = 0; i < store.size() && crops.size() < wanted * crop_bytes; ++i) {
     context.throw_if_stopped();
@@ -245,8 +245,8 @@ void add_failures(const DecodeFailures& failures, std::uint64_t tried, const Inp
   if (failures.total < tried) return;
   const bool are_intact = failures.other_format == tried;
   throw Error(are_intact ? ErrorCode::unsupported : ErrorCode::corrupt, At{first_named(input)},
-              "none of {} from {} can be decoded as JPEG ({} of another format or empty); the first is "
-              "'{}'. Choose JPEGs, or measure only reading with `iobench read`",
+              "none of {} from {} can be decoded ({} of another format or empty); the first is '{}'. Choose JPEG, PNG "
+              "or WebP images, or measure only reading with `iobench read`",
               format_count(tried, "image"), named_text(input), failures.not_jpeg + failures.other_format,
               result.samples_used.first.front());
 }

@@ -9,6 +9,7 @@
 
 #include "bench/input/input_files.hpp"
 #include "core/error.hpp"
+#include "image/image_decoder.hpp"
 #include "image/image_header.hpp"
 
 namespace shardkit::bench {
@@ -100,8 +101,7 @@ std::string kinds_text(const DecodeFailures& failures) {
   }
   std::ranges::replace(text, '_', ' ');
   if (failures.other_format == 0) return text;
-  return fmt::format("{}{}{} of other formats than JPEG", text, text.empty() ? "" : ", ",
-                     format_count(failures.other_format));
+  return fmt::format("{}{}{} of other formats", text, text.empty() ? "" : ", ", format_count(failures.other_format));
 }
 
 void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Context& context) {
@@ -120,8 +120,8 @@ void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Conte
   }
   if (failures.other_format > 0) {
     context.warn("images_of_other_formats",
-                 fmt::format("{}) have other formats than JPEG, such as PNG, and were left out: iobench decodes only "
-                             "JPEG, so the rates refer to the JPEGs",
+                 fmt::format("{}) have formats that were not decoded, and were left out: the CPU decodes JPEG, PNG and "
+                             "still WebP images, a GPU only JPEG. The rates refer to the others",
                              share(failures.other_format)));
   }
 }
@@ -135,19 +135,20 @@ void DecodeFailures::describe(FieldList& v) {
   v.field({"zero_pixels", Unit::count, "width or height is 0"}, zero_pixels);
   v.field({"too_large", Unit::count, "more than 2^28 pixels"}, too_large);
   v.field({"too_many_scans", Unit::count, "progressive, with more than 500 scans"}, too_many_scans);
-  v.field({"other_format", Unit::count, "images of other formats, such as PNG, which iobench does not decode"},
-          other_format);
+  v.field({"other_format", Unit::count, "images of formats that are not decoded, such as GIF"}, other_format);
 }
 
 void ImageMix::describe(FieldList& v) {
   v.field({"jpeg", Unit::count, "JPEGs, whatever their file extension"}, jpeg);
-  v.field({"other_format", Unit::count, "other formats, such as a PNG named .jpg, and empty files"}, other_format);
+  v.field({"png", Unit::count, "PNGs, which are decoded as a whole also for crops"}, png);
+  v.field({"webp", Unit::count, "WebP images, which are decoded as a whole also for crops"}, webp);
+  v.field({"other_format", Unit::count, "other formats, and empty files"}, other_format);
   v.field({"progressive", Unit::count, "progressive JPEGs, which take about three times as long"}, progressive);
   v.field({"gray", Unit::count, "JPEGs without color"}, gray);
   v.field({"cmyk", Unit::count, "CMYK or YCCK JPEGs"}, cmyk);
   v.field({"rotated", Unit::count, "JPEGs with an Exif orientation that is not upright; it is not applied"}, rotated);
   v.field({"mean_bytes", Unit::bytes, "mean size of an image", condition_within(0.05)}, mean_bytes);
-  v.field({"mean_megapixels", "mean megapixels of a JPEG", condition_within(0.05)}, mean_megapixels);
+  v.field({"mean_megapixels", "mean megapixels of a decoded format", condition_within(0.05)}, mean_megapixels);
   v.field({"bytes_per_pixel", "compressed bytes per pixel; ImageNet has about 0.55"}, bytes_per_pixel);
 }
 
@@ -249,27 +250,41 @@ void JpegStore::keep_loaded() {
 
 void JpegStore::look_at_headers() {
   std::uint64_t all_pixels = 0;
-  std::uint64_t jpeg_bytes = 0;
+  std::uint64_t decoded = 0;
+  std::uint64_t decoded_bytes = 0;
   for (const Bytes image : images_) {
-    pixels_.push_back(0);
-    if (image::sniff_image(image) != image::ImageKind::jpeg) {
-      ++mix_.other_format;
-      continue;
-    }
-    const image::JpegHeader header = image::read_jpeg_header(image).header;
-    ++mix_.jpeg;
-    mix_.progressive += header.progressive ? 1U : 0U;
-    mix_.gray += header.components == 1 ? 1U : 0U;
-    mix_.cmyk += header.is_cmyk() ? 1U : 0U;
-    mix_.rotated += header.orientation != 1 ? 1U : 0U;
-    pixels_.back() = std::uint64_t{header.width} * header.height;
+    const image::ImageKind kind = image::sniff_image(image);
+    count_kind(kind, image);
+    const bool is_decoded = image::is_decoded(kind);
+    const image::ImageSize size =
+        is_decoded ? image::image_size(image).value_or(image::ImageSize{}) : image::ImageSize{};
+    pixels_.push_back(std::uint64_t{size.width} * size.height);
     all_pixels += pixels_.back();
-    jpeg_bytes += image.size();
+    decoded += is_decoded ? 1U : 0U;
+    decoded_bytes += is_decoded ? image.size() : 0U;
   }
   mix_.mean_bytes = static_cast<double>(bytes_) / static_cast<double>(images_.size());
   if (all_pixels == 0) return;
-  mix_.mean_megapixels = static_cast<double>(all_pixels) * 1e-6 / static_cast<double>(mix_.jpeg);
-  mix_.bytes_per_pixel = static_cast<double>(jpeg_bytes) / static_cast<double>(all_pixels);
+  mix_.mean_megapixels = static_cast<double>(all_pixels) * 1e-6 / static_cast<double>(decoded);
+  mix_.bytes_per_pixel = static_cast<double>(decoded_bytes) / static_cast<double>(all_pixels);
+}
+
+void JpegStore::count_kind(image::ImageKind kind, Bytes image) {
+  mix_.jpeg += kind == image::ImageKind::jpeg ? 1U : 0U;
+  mix_.png += kind == image::ImageKind::png ? 1U : 0U;
+  mix_.webp += kind == image::ImageKind::webp ? 1U : 0U;
+  mix_.other_format += image::is_decoded(kind) ? 0U : 1U;
+  if (kind != image::ImageKind::jpeg) return;
+  const image::JpegHeader header = image::read_jpeg_header(image).header;
+  mix_.progressive += header.progressive ? 1U : 0U;
+  mix_.gray += header.components == 1 ? 1U : 0U;
+  mix_.cmyk += header.is_cmyk() ? 1U : 0U;
+  mix_.rotated += header.orientation != 1 ? 1U : 0U;
+}
+
+image::ImageKind ImageMix::most() const {
+  if (png > jpeg && png >= webp) return image::ImageKind::png;
+  return webp > jpeg ? image::ImageKind::webp : image::ImageKind::jpeg;
 }
 
 std::optional<JpegRoute> route_jpeg(gpu::DeviceJpegDecoder& decoder, Bytes jpeg) {

@@ -12,6 +12,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "gpu/device_jpeg_decoder.hpp"
+#include "image/image_header.hpp"
 #include "image/jpeg_decoder.hpp"
 
 namespace shardkit::bench {
@@ -38,7 +39,7 @@ struct DecodeFailures {
   void describe(FieldList& v);
 };
 
-/// "2 truncated, 1 not jpeg, 6 of other formats than JPEG": images that were left out; empty if there are none.
+/// "2 truncated, 1 not jpeg, 6 of other formats": images that were left out; empty if there are none.
 std::string kinds_text(const DecodeFailures& failures);
 
 /// Warns of images that cannot be decoded: their share of `tried`, their kinds, and the effect on rates. Warns of other
@@ -48,6 +49,8 @@ void warn_of_failures(const DecodeFailures& failures, std::uint64_t tried, Conte
 /// Properties of the images of a store, from their headers.
 struct ImageMix {
   std::uint64_t jpeg = 0;
+  std::uint64_t png = 0;
+  std::uint64_t webp = 0;
   std::uint64_t other_format = 0;
   std::uint64_t progressive = 0;
   std::uint64_t gray = 0;
@@ -56,6 +59,9 @@ struct ImageMix {
   double mean_bytes = 0;
   double mean_megapixels = 0;
   double bytes_per_pixel = 0;
+
+  /// The decoded format of most images.
+  image::ImageKind most() const;
 
   void describe(FieldList& v);
 };
@@ -87,6 +93,7 @@ class JpegStore {
               Context& context);
   void keep_loaded();
   void look_at_headers();
+  void count_kind(image::ImageKind kind, Bytes image);
 
   std::vector<SampleRef> refs_;
   std::unique_ptr<std::byte[]> memory_;

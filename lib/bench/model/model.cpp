@@ -477,10 +477,9 @@ std::string late_checkpoint_text(const CheckpointCost& cost) {
 
 /// Other measurements may not concern the job: decoding, if its samples are not decoded.
 std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
-  const std::string text =
-      fmt::format("{}{} {} {}, {} from storage", result.nodes ? "on each node, " : "", gpus_text(requirement.job.gpus),
-                  requirement.job.gpus == 1 ? "takes" : "take", sample_rate_text(result.required->samples_per_second),
-                  format_rate(result.required->bytes_per_second));
+  const std::string text = fmt::format(
+      "{} {} {}, {} from storage", gpus_text(requirement.job.gpus), requirement.job.gpus == 1 ? "takes" : "take",
+      sample_rate_text(result.required->samples_per_second), format_rate(result.required->bytes_per_second));
   return result.not_measured.empty() ? text : text + "; whether that is available is unknown: " + gap_text(result);
 }
 
@@ -512,7 +511,9 @@ std::string fed_text(const ModelResult& result) {
 /// Without a job: what the supply can feed. Without either: that presets are listed.
 std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
   if (requirement) {
-    const std::string text = result.requirement ? supply_text(result, *requirement) : demand_text(result, *requirement);
+    const std::string where = result.nodes ? fmt::format("on each of {}: ", format_count(*result.nodes, "node")) : "";
+    const std::string text =
+        where + (result.requirement ? supply_text(result, *requirement) : demand_text(result, *requirement));
     const auto& cost = result.required->checkpoint;
     if (!cost) return text;
     if (!cost->fits_interval) return late_checkpoint_text(*cost) + "; " + text;

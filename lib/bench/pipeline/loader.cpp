@@ -13,7 +13,7 @@
 #include "bench/requirement/requirement.hpp"
 #include "core/prng.hpp"
 #include "image/augment.hpp"
-#include "image/jpeg_decoder.hpp"
+#include "image/image_decoder.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -73,7 +73,7 @@ class SampleMaker {
  private:
   const LoaderSettings& settings_;
   SampleBuffers& buffers_;
-  image::JpegDecoder decoder_;
+  image::ImageDecoder decoder_;
   image::Augmenter augmenter_;
   Prng prng_;
   image::Decoded decoded_;

@@ -42,8 +42,7 @@ void check_samples(const PipelineRun& run, const InputSet& input, std::optional<
   }
   if (seen == 0) throw Error(ErrorCode::not_found, At{path}, "found no images in {}", named);
   if (run.tally.decoded == 0) {
-    throw Error(ErrorCode::corrupt, At{path},
-                "none of {} from {} can be decoded as JPEG ({} of another format or empty)",
+    throw Error(ErrorCode::corrupt, At{path}, "none of {} from {} can be decoded ({} of another format or empty)",
                 format_count(seen, "image"), named, run.tally.failures.not_jpeg + run.tally.failures.other_format);
   }
 }

@@ -12,6 +12,7 @@
 #include "bench/torch/calibration.hpp"
 #include "bench/torch/loader_costs.hpp"
 #include "core/fields.hpp"
+#include "image/image_header.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {
@@ -45,15 +46,16 @@ struct MeasuredNode {
   CacheState cache_state = CacheState::none;
   std::optional<MeasuredStage> decode;
   std::optional<MeasuredStage> augment;
-  std::optional<MeasuredStage> pipeline;   ///< all stages at once
-  std::string pipeline_stage;              ///< its bottleneck, from where its threads spent their time
-  std::optional<MeasuredStage> transfer;   ///< pinned host memory to the slowest GPU
-  std::uint64_t transfer_gpus = 0;         ///< GPUs that were measured
-  double transfer_copy_bytes = 0;          ///< of one copy
-  double megapixels = 0;                   ///< mean stored size of an image
-  std::uint64_t crop = 224;                ///< width and height after decoding
-  std::optional<double> file_costs_ratio;  ///< for image files: FileCosts::other_ratio
-  SampleWork sample_work;                  ///< of PyTorch's loader
+  std::optional<MeasuredStage> pipeline;             ///< all stages at once
+  std::string pipeline_stage;                        ///< its bottleneck, from where its threads spent their time
+  std::optional<MeasuredStage> transfer;             ///< pinned host memory to the slowest GPU
+  std::uint64_t transfer_gpus = 0;                   ///< GPUs that were measured
+  double transfer_copy_bytes = 0;                    ///< of one copy
+  image::ImageKind images = image::ImageKind::jpeg;  ///< the format of most
+  double megapixels = 0;                             ///< mean stored size of an image
+  std::uint64_t crop = 224;                          ///< width and height after decoding
+  std::optional<double> file_costs_ratio;            ///< for image files: FileCosts::other_ratio
+  SampleWork sample_work;                            ///< of PyTorch's loader
   LoaderReads loader_reads;
   std::optional<Calibration> calibration;
   Neighbors neighbors;

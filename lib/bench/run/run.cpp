@@ -54,6 +54,7 @@ void add_decoding(const DecodeResult& decode, MeasuredNode& node) {
                  1 / *decode.samples_per_second_per_core};
   node.threads = static_cast<double>(decode.threads);
   node.megapixels = decode.mix.mean_megapixels;
+  node.images = decode.mix.most();
   if (!decode.augment || decode.augment->samples_per_second_per_core <= 0) return;
   node.augment = {decode.augment->samples_per_second, decode.augment->samples_per_second_interval,
                   1 / decode.augment->samples_per_second_per_core};

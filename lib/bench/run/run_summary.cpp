@@ -28,11 +28,12 @@ struct RunFacts {
   double target() const { return demand() * requirement->min_au; }
 };
 
-/// Images far larger than the result: a crop uses a quarter of an image's area or more.
+/// JPEGs, which `convert --resize` makes smaller, far larger than the result: a crop uses a quarter of an image's area
+/// or more.
 bool is_oversized(const MeasuredNode& node) {
   const double wanted = static_cast<double>(node.crop * node.crop) / 1e6;
   constexpr double kFarLarger = 16;
-  return node.crop > 0 && node.megapixels > kFarLarger * wanted;
+  return node.crop > 0 && node.images == image::ImageKind::jpeg && node.megapixels > kFarLarger * wanted;
 }
 
 /// The share of unpacking in the CPU time of a sample, and what avoids it.
@@ -52,7 +53,9 @@ std::string more_cores(const RunFacts& facts, std::string_view what = "") {
 /// More cores, and how to need fewer of them.
 std::string decode_remedy(const RunFacts& facts) {
   const MeasuredNode& node = facts.node;
-  std::string text = more_cores(facts, " would close the gap") + ", or decoding on the GPU";
+  std::string text = more_cores(facts, " would close the gap");
+  text += node.images == image::ImageKind::jpeg ? ", or decoding on the GPU"
+                                                : ", or JPEGs, which take less time and which a GPU decodes";
   if (node.cpu_limit && *node.cpu_limit < node.threads + 1) {
     text += fmt::format("; raise the control group's CPU limit of {:.2f} cores", *node.cpu_limit);
   }
@@ -165,8 +168,9 @@ std::string decoding_words(const RunFacts& facts) {
   if (!is_of_images && requirement->kind) {
     return fmt::format("; samples are {}: judged only by reading", enum_name(*requirement->kind));
   }
-  if (!facts.node.decode) return "; the data contains no JPEGs: decoding was not measured";
-  if (is_of_images) return {};
+  if (!facts.node.decode) return "; the data contains no JPEG, PNG or WebP: decoding was not measured";
+  if (is_of_images && facts.node.images == image::ImageKind::jpeg) return {};
+  if (is_of_images) return fmt::format("; the images are {}, not JPEG", enum_name(facts.node.images));
   return fmt::format("; samples of {} are not JPEGs: judged only by reading", requirement->preset->name);
 }
 
@@ -213,10 +217,10 @@ std::string text_on_job(const RunFacts& facts, const RunSummary& summary) {
   const Verdict& verdict = summary.verdict;
   const std::string numbers = fmt::format(
       "{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(facts.rating->supply_per_second),
-      rate_number(facts.demand()), facts.rating->overlapped_au * 100, cache_words(facts.node), decoding_words(facts));
+      rate_number(facts.demand()), facts.rating->overlapped_au * 100, decoding_words(facts), cache_words(facts.node));
   if (!verdict.ok) {
-    return fmt::format("undecided: {}, and {} was too slow: {}; run again on an idle machine",
-                       facts.node.neighbors.text(), verdict.limiting_stage, numbers);
+    return fmt::format("undecided: {} {} of {}", verdict.limiting_stage, rate_number(facts.rating->supply_per_second),
+                       sample_rate_text(facts.demand()));
   }
   std::string text = fmt::format("{} is the bottleneck: {}", verdict.limiting_stage, numbers);
   if (verdict.limiting_stage == stage::kCompute) text = "GPUs are fed: " + numbers;
@@ -228,13 +232,14 @@ std::string text_on_job(const RunFacts& facts, const RunSummary& summary) {
 std::string text_without_job(const RunFacts& facts, const RunSummary& summary) {
   const MeasuredNode& node = facts.node;
   if (decodes(node, {})) {
-    return fmt::format("{}; {} is the bottleneck{}{}{}", sample_rate_text(summary.predicted.samples_per_second),
-                       summary.verdict.limiting_stage, cache_words(node), other_attribution(facts), disturbance(node));
+    return fmt::format("{}; {} is the bottleneck{}{}{}{}", sample_rate_text(summary.predicted.samples_per_second),
+                       summary.verdict.limiting_stage, decoding_words(facts), cache_words(node),
+                       other_attribution(facts), disturbance(node));
   }
   const StageRate& slowest = facts.slowest_on_host();
   return fmt::format("reads {} ({}){}{}{}{}", sample_rate_text(slowest.samples_per_second), format_rate(node.read.rate),
-                     slowest.stage == stage::kUnpack ? "; unpack is the bottleneck" : "", cache_words(node),
-                     decoding_words(facts), disturbance(node));
+                     slowest.stage == stage::kUnpack ? "; unpack is the bottleneck" : "", decoding_words(facts),
+                     cache_words(node), disturbance(node));
 }
 
 std::string transfer_note(const RunFacts& facts) {
@@ -273,9 +278,13 @@ std::string verdict_text(const RunFacts& facts, const RunSummary& summary) {
 }
 
 /// What would close the gap of a job that the node does not feed; if others disturbed the measurement, how to find out.
-/// Empty for one that is fed, or undecided.
+/// Empty for one that is fed.
 std::string remedy_text(const RunFacts& facts, const Verdict& verdict) {
-  if (!facts.rating || verdict.ok.value_or(true)) return {};
+  if (!facts.rating || verdict.ok == true) return {};
+  if (!verdict.ok) {
+    return fmt::format("{}: run again on an idle machine{}{}", facts.node.neighbors.text(), decoding_words(facts),
+                       cache_words(facts.node));
+  }
   // What would close a gap cannot follow from rates that others made lower.
   if (facts.node.neighbors.disturb()) return "run again on an idle machine to find out what would close the gap";
   return remedy(facts) + also_short(facts);

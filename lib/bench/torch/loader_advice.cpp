@@ -170,7 +170,7 @@ LoaderAdvice advise_loader(const LoaderCosts& costs, const LoaderLimits& limits,
 
 void LoaderAdvice::describe(FieldList& v) {
   v.field({"line", "the line for PyTorch; empty if there are fewer shards than GPUs"}, line);
-  v.field({"code", "Python that makes the dataset and the loader, of which `line` is the last line"}, code);
+  v.field({"code", "Python that makes the dataset and the loader, of which `line` is the last line", kLines}, code);
   v.field({"why_no_code", "why the dataset is left out of `code`"}, why_no_code);
   v.field({"workers", Unit::count, "loader processes per GPU"}, workers);
   v.field({"limit", "what limits their number"}, limit);

@@ -9,9 +9,8 @@
 
 #include "bench/input/jpeg_store.hpp"
 #include "core/error.hpp"
+#include "image/image_decoder.hpp"
 #include "image/image_header.hpp"
-#include "image/jpeg_decoder.hpp"
-#include "image/pixel_check.hpp"
 #include "io/file.hpp"
 
 namespace shardkit::bench {
@@ -52,14 +51,10 @@ double decode_seconds(const JpegStore& store, unsigned threads, double seconds, 
   std::atomic<std::uint64_t> images{0};
   const auto end = moment_in(seconds);
   const auto work = [&](unsigned thread, const std::stop_token& stop) {
-    image::JpegDecoder decoder;
+    image::ImageDecoder decoder;
     for (std::size_t i = thread; !stop.stop_requested(); ++i) {
       const Bytes image = store.image(i % store.size());
-      if (image::sniff_image(image) == image::ImageKind::jpeg) {
-        decoder.decode(image);
-      } else {
-        image::check_pixels(image);
-      }
+      decoder.decode(image);
       images.fetch_add(1, std::memory_order_relaxed);
       if (is_over(end)) return;
     }

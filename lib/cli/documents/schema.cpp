@@ -132,6 +132,7 @@ Json envelope_schema() {
   properties["elapsed_seconds"] = {{"type", "number"}, {"minimum", 0}};
   properties["host"] = host_schema();
   properties["options"] = {{"type", "object"}};
+  properties["headline"] = or_null(text());
   properties["result"] = {{"type", {"object", "null"}}};
   properties["warnings"] = list_of(object_of({{"code", text()}, {"text", text()}}));
   properties["error"] = or_null(object_of({{"code", text()},

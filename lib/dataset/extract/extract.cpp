@@ -11,7 +11,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
@@ -119,23 +118,20 @@ ExtractNeed survey_shard(const SampleLister& lister, const MemberPaths& paths, c
 /// that already exist; it is called only if the space is too small.
 void check_space(const std::string& target, const ExtractNeed& need, const std::function<ExtractNeed()>& present) {
   const std::string folder = system::nearest_folder(target);
-  struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) throw system_error(errno, "get the free space of", folder);
-  const std::uint64_t free = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
-  const bool counts_files = info.f_files > 0;  // some file systems make inodes as they need them
+  const system::FreeSpace free = system::free_space(folder);
   const auto fits = [&](std::uint64_t bytes, std::uint64_t files) {
-    return bytes <= free && (!counts_files || files <= info.f_favail);
+    return bytes <= free.bytes && files <= free.files;
   };
   if (fits(need.disk_bytes, need.files)) return;
   const ExtractNeed there = present();
   const std::uint64_t bytes = left_after(need.disk_bytes, there.disk_bytes);
   const std::uint64_t files = left_after(need.files, there.files);
   if (fits(bytes, files)) return;
-  const bool lacks_bytes = bytes > free;
+  const bool lacks_bytes = bytes > free.bytes;
   throw Error(ErrorCode::no_space, At{target},
               "{} {} still to be written, but the file system of '{}' has {}; free space there, or give another folder",
               lacks_bytes ? format_size(bytes) : format_count(files, "file"), lacks_bytes || files != 1 ? "are" : "is",
-              folder, lacks_bytes ? format_size(free) + " free" : "room for " + format_count(info.f_favail, "file"));
+              folder, lacks_bytes ? format_size(free.bytes) + " free" : "room for " + format_count(free.files, "file"));
 }
 
 /// One extract from resolved shards to result.

@@ -146,18 +146,18 @@ void CacheReservation::check_limit(std::uint64_t need) const {
               typed_size(*options_.limit));
 }
 
-void CacheReservation::check_space(std::uint64_t need) const {
+void CacheReservation::check_space(std::uint64_t need, std::uint64_t new_files) const {
   if (options_.cache.empty()) return;
-  staging::check_space(options_.cache, {target_.folder(), need, options_.limit}, system::system_clock().now(),
-                       context_.stop_token());
+  staging::check_space(options_.cache, {target_.folder(), need, options_.limit, new_files},
+                       system::system_clock().now(), context_.stop_token());
 }
 
-void CacheReservation::take_space(std::uint64_t need) {
+void CacheReservation::take_space(std::uint64_t need, std::uint64_t new_files) {
   std::optional<io::FolderLock> lock;
   if (!options_.cache.empty()) {
     lock.emplace(staging::lock_cache(files_, options_.cache, context_.stop_token()));
-    staging::evict_for(files_, options_.cache, {target_.folder(), need, options_.limit}, system::system_clock().now(),
-                       context_.stop_token(), [&](const staging::StagedFolder& folder) {
+    staging::evict_for(files_, options_.cache, {target_.folder(), need, options_.limit, new_files},
+                       system::system_clock().now(), context_.stop_token(), [&](const staging::StagedFolder& folder) {
                          report_evicted(folder.path, folder.removable_bytes(), folder.source);
                        });
   }

@@ -47,13 +47,14 @@ class CacheReservation {
 
   /// Throws Error{no_space} if the target exceeds the limit. `need`: bytes of the target at the end.
   void check_limit(std::uint64_t need) const;
-  /// Throws Error{no_space} if it does not fit into the cache, even after all evictions. Before join().
-  void check_space(std::uint64_t need) const;
+  /// Throws Error{no_space} if it does not fit into the cache, even after all evictions: the bytes of the target at the
+  /// end, and inodes for `new_files`. Before join().
+  void check_space(std::uint64_t need, std::uint64_t new_files) const;
   /// The same after join(), with evictions if there is a cache. Then announces the bytes that the target will contain,
   /// so that others count them, and takes the lease of a known job. A repetition in the same job continues the copy.
   /// Under a random id none would, so that lease begins with the complete copy: if this process is killed, its space is
   /// free.
-  void take_space(std::uint64_t need);
+  void take_space(std::uint64_t need, std::uint64_t new_files);
 
   /// Throws Error{no_space} if another job leases the data to be replaced; Error{conflict} for a finished copy of
   /// another set, if no limit gives permission to evict. `is_update`: the same set after a change in its source.

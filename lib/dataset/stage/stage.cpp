@@ -90,12 +90,13 @@ class Stage {
     refuse_own_files();
     share_.check_limit(final_bytes(id));
     if (options_.dry_run) {
-      share_.check_space(final_bytes(id));
+      share_.check_space(final_bytes(id), new_files());
       if (const auto other = target_.replaced_by(id, wanted_, staging::journal_of(target_.folder())))
         share_.check_replace(*other, id, is_update(other->marker));
       return dry_run_result();
     }
     share_.await_space([&] { join(id); });
+    target_.refuse_meeting_names(wanted_);
     for (const staging::ManifestSet& set : set_.sets()) target_.check_manifest_name(set);
     context_.progress().start("copy", wanted_.size(), bytes());
     try {
@@ -139,12 +140,31 @@ class Stage {
     return missing;
   }
 
-  /// Free space on the target's disk. Throws Error{no_space} if the bytes for which the target has no space exceed it.
+  /// Files that a stage makes, with its own: journal, locks, lease, marker, logs of parts. What these leave is enough
+  /// for the folder of the next set, which evicts others only after it has one.
+  std::uint64_t new_files() const {
+    constexpr std::uint64_t kOwnFiles = 32;
+    const auto missing = std::ranges::count_if(wanted_, [&](const staging::StageFile& file) {
+      return !staging::size_on_disk(target_.path_of(file.object.name)) &&
+             !staging::size_on_disk(target_.partial_path(file.object.name));
+    });
+    return missing > 0 ? static_cast<std::uint64_t>(missing) + kOwnFiles : 0;
+  }
+
+  /// Free space on the target's disk. Throws Error{no_space} if the bytes or files for which the target has no space
+  /// exceed it.
   std::uint64_t check_free_space() const {
     const staging::StageJournal::State journal = this->journal();
     std::uint64_t need = 0;  // space that is reserved for partial files is not needed a second time
     for (const staging::StageFile& file : wanted_) need += file.object.size - target_.bytes_on_disk(file, journal);
-    const std::uint64_t free = system::free_bytes(target_.folder());
+    const auto [free, free_files] = system::free_space(target_.folder());
+    if (const std::uint64_t files = new_files(); files > free_files) {
+      throw Error(
+          ErrorCode::no_space, At{target_.folder()},
+          "{} more are needed, but the file system of '{}' has inodes for {}; remove files there, choose a disk "
+          "with more inodes, or evict old sets with --cache",
+          format_count(files, "file"), target_.folder(), format_count(free_files, "file"));
+    }
     if (need <= free) return free;
     throw Error(ErrorCode::no_space, At{target_.folder()},
                 "{} more are needed, but the file system of '{}' has only {} free; free space there, choose "
@@ -154,13 +174,13 @@ class Stage {
 
   /// Joins the target, with its space reserved. Throws Error{no_space}.
   void join(const staging::StagedSetId& id) {
-    share_.check_space(final_bytes(id));
+    share_.check_space(final_bytes(id), new_files());
     context_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StageTarget::OtherSet& other) {
       share_.replace(other, id, is_update(other.marker));
     };
     target_.join(id, wanted_, replace, context_.stop_token());
-    share_.take_space(final_bytes(id));
+    share_.take_space(final_bytes(id), new_files());
     check_free_space();
   }
 

@@ -14,7 +14,7 @@ using namespace shardkit::test;
 
 namespace {
 
-const std::string kPng("\x89PNG\r\n\x1a\n0000000000000000", 24);
+const std::string kGif("GIF89a0000000000000000", 22);
 
 DecodeBenchOptions decode_options(const std::string& path) {
   DecodeBenchOptions options;
@@ -97,7 +97,7 @@ TEST_CASE("what goes wrong is counted by kind, once per image, and the rest is m
   const std::string jpeg = small_jpeg(3);
   write_file(dir.path("good.jpg"), jpeg);
   write_file(dir.path("cut.jpg"), jpeg.substr(0, jpeg.size() / 2));
-  write_file(dir.path("really_a_png.jpg"), kPng);
+  write_file(dir.path("really_a_gif.jpg"), kGif);
   Context context;
   const DecodeResult result = decode(decode_options(dir.path()), context);
   CHECK(result.images == 3);
@@ -158,7 +158,7 @@ TEST_CASE("augmenting is a stage of its own, of 224 pixels where no crop was nam
   const TempDir dir;
   write_file(dir.path("x.jpg"), small_jpeg(0));
   write_file(dir.path("y.jpg"), small_jpeg(1));
-  write_file(dir.path("no.jpg"), kPng);
+  write_file(dir.path("no.jpg"), kGif);
   DecodeBenchOptions options = decode_options(dir.path());
   CHECK_FALSE(decode_quietly(options).augment.has_value());
   options.augment = Augmentation::imagenet;
@@ -218,7 +218,7 @@ TEST_CASE("no images, or none that decode, is an error") {
   CHECK(code_of(decode_options(folder.path("text"))) == ErrorCode::not_found);
   folder.write("labels/a.tar", TarBuilder().file("k.cls", "1").end());
   CHECK(code_of(decode_options(folder.path("labels"))) == ErrorCode::not_found);
-  folder.write("pngs/x.jpg", kPng);
+  folder.write("pngs/x.jpg", kGif);
   CHECK(code_of(decode_options(folder.path("pngs"))) == ErrorCode::unsupported);
   CHECK(code_of(decode_options(folder.path("missing"))) == ErrorCode::not_found);
 }

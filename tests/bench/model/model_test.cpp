@@ -645,6 +645,7 @@ TEST_CASE("a job of several nodes needs of each its share, and costs what all of
   CHECK(result.predicted_au_ratio.value() == Approx(0.5));
   CHECK(result.idle_cost_per_hour.value() == Approx(0.5 * 64 * 3));
   CHECK(result.nodes == 8U);
+  CHECK(result.text.starts_with("on each of 8 nodes: "));
   options.gpus = 63;
   CHECK(error_code_of([&] { model(options, context); }) == ErrorCode::usage);
 }

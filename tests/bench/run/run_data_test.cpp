@@ -57,10 +57,10 @@ TEST_CASE("data without images is judged by reading alone") {
   Context first;
   const RunResult result = run(options, first);
   CHECK_FALSE(result.decode);
-  CHECK(contains(result.summary.verdict.text, "the data contains no JPEGs: decoding was not measured"));
+  CHECK(contains(result.summary.verdict.text, "the data contains no JPEG, PNG or WebP: decoding was not measured"));
   options.preset = "unet3d-a100";
   Context context;
-  CHECK(contains(run(options, context).summary.verdict.text, "; the data contains no JPEGs"));
+  CHECK(contains(run(options, context).summary.verdict.text, "; the data contains no JPEG, PNG or WebP"));
   CHECK(contains(warning_of(context, "nothing_to_decode"), "found no images in '" + dir.path() + "'"));
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("images of which none can be decoded are an error, with a preset of JP
   RunOptions options = run_options(dir.path("bad"));
   const auto error = failure(options);
   CHECK(error == ErrorCode::corrupt);
-  CHECK(error.says("none of 3 images from '" + dir.path("bad") + "' can be decoded as JPEG (2 of another"));
-  CHECK(error.says("Choose JPEGs, or measure only reading with `iobench read`"));
+  CHECK(error.says("none of 3 images from '" + dir.path("bad") + "' can be decoded (2 of another"));
+  CHECK(error.says("Choose JPEG, PNG or WebP images, or measure only reading with `iobench read`"));
   options.preset = "resnet50-a100";
   CHECK(failure(options) == ErrorCode::corrupt);
   options.preset.reset();

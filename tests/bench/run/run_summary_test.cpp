@@ -305,16 +305,17 @@ TEST_CASE("data without images has only its reading to judge") {
   CHECK(summary.stage_table.size() == 1);
   CHECK(summary.stage_table.front().headroom_ratio.value() == Approx(0.8));
   CHECK(summarize_run(node, {}, float_crops()).verdict.text ==
-        "reads 8,000 samples/s (800 MB/s); the data contains no JPEGs: decoding was not measured");
+        "reads 8,000 samples/s (800 MB/s); the data contains no JPEG, PNG or WebP: decoding was not measured");
 }
 
 TEST_CASE("where nothing was decoded the first line says so, and no GPU of a JPEG workload counts as fed") {
   MeasuredNode node = small_node();
-  CHECK_FALSE(contains(summarize_run(node, thousand_each(2), float_crops()).verdict.text, "contains no JPEGs"));
+  CHECK_FALSE(contains(summarize_run(node, thousand_each(2), float_crops()).verdict.text, "contains no JPEG"));
   CHECK(summarize_run(node, {}, float_crops()).presets.size() == presets().size());
   node.decode.reset();
   CHECK(summarize_run(node, thousand_each(2), float_crops()).verdict.text ==
-        "GPUs are fed: 8,000 samples/s available, 2,000 needed, predicted AU 100 %; the data contains no JPEGs: "
+        "GPUs are fed: 8,000 samples/s available, 2,000 needed, predicted AU 100 %; the data contains no JPEG, PNG or "
+        "WebP: "
         "decoding was not measured");
   const std::vector<PresetRow> rows = summarize_run(node, {}, float_crops()).presets;
   CHECK_FALSE(rows.empty());
@@ -419,10 +420,8 @@ TEST_CASE("a job that is missed while others disturb is undecided, one that is m
   node.neighbors = {1.3, 2, 0, 0};
   const Verdict missed = summarize_run(node, thousand_each(2), float_crops()).verdict;
   CHECK_FALSE(missed.ok);
-  CHECK(missed.remedy.empty());
-  CHECK(missed.text ==
-        "undecided: others used 1.3 of 2 cores, and decode was too slow: 800 samples/s available, 2,000 needed, "
-        "predicted AU 40 %; run again on an idle machine");
+  CHECK(missed.text == "undecided: decode 800 of 2,000 samples/s");
+  CHECK(missed.remedy == "others used 1.3 of 2 cores: run again on an idle machine");
   LoaderOptions forced = float_crops();
   forced.force_verdict = true;
   const Verdict anyway = summarize_run(node, thousand_each(2), forced).verdict;
@@ -434,8 +433,8 @@ TEST_CASE("a job that is missed while others disturb is undecided, one that is m
   node.neighbors = {0.19, 2, 40e6, 0.049};
   CHECK(summarize_run(node, thousand_each(2), float_crops()).verdict.ok == false);
   node.neighbors.device_ratio = 0.06;
-  CHECK(contains(summarize_run(node, thousand_each(2), float_crops()).verdict.text,
-                 "others used 40.0 MB/s of the disk,"));
+  CHECK(contains(summarize_run(node, thousand_each(2), float_crops()).verdict.remedy,
+                 "others used 40.0 MB/s of the disk:"));
 }
 
 TEST_CASE("separate stages and their pipeline name the same bottleneck, or the verdict says that they do not") {
@@ -471,4 +470,16 @@ TEST_CASE("storage with latency needs as many reads in flight as a rate times it
   node.more_readers = MoreReaders{32, 95, 9.5e6};
   CHECK(contains(summarize_run(node, job, float_crops()).verdict.remedy,
                  "32 reads in flight instead of 8 give 95 samples/s"));
+}
+
+TEST_CASE("images that are not JPEG are named first, and their remedy is not one of JPEGs") {
+  MeasuredNode node = small_node();
+  node.images = image::ImageKind::png;
+  node.megapixels = 12;
+  const std::string free = summarize_run(node, {}, float_crops()).verdict.text;
+  CHECK(contains(free, "is the bottleneck; the images are PNG, not JPEG"));
+  const Verdict verdict = summarize_run(node, thousand_each(100), float_crops()).verdict;
+  CHECK(contains(verdict.text, "; the images are PNG, not JPEG"));
+  CHECK(contains(verdict.remedy, "or JPEGs, which take less time and which a GPU decodes"));
+  CHECK_FALSE(contains(verdict.remedy, "--resize"));
 }

@@ -43,7 +43,7 @@ Listing list_folder(const ShardFolder& folder, std::size_t most = 1000) {
   return listing;
 }
 
-using Lines = std::vector<std::string>;
+using TextLines = std::vector<std::string>;
 
 TarBuilder mixed_archive() {
   return TarBuilder()
@@ -63,7 +63,8 @@ TEST_CASE("headers tell of samples, labels and names as they are, and of members
   ShardFolder folder;
   folder.write("s.tar", mixed_archive());
   const Listing listing = list_folder(folder);
-  CHECK(listing.lines == Lines{"other d/", "sample d/a", "other d/README", "other e/", "other __meta__", "sample e/b"});
+  CHECK(listing.lines ==
+        TextLines{"other d/", "sample d/a", "other d/README", "other e/", "other __meta__", "sample e/b"});
   CHECK_FALSE(listing.by_index);
   const formats::IndexSample& a = listing.samples[0];
   CHECK(a.label == 17U);
@@ -84,7 +85,7 @@ TEST_CASE("an index tells the same of samples, with checksums") {
   index_folder(folder);
   const Listing index = list_folder(folder);
   CHECK(index.by_index);
-  CHECK(index.lines == Lines{"sample d/a", "sample e/b"});
+  CHECK(index.lines == TextLines{"sample d/a", "sample e/b"});
   CHECK(index.samples[0].label == headers.samples[0].label);
   CHECK(index.samples[0].members[1].offset == headers.samples[0].members[1].offset);
   CHECK(index.samples[0].members[0].name == "d/a.jpg");

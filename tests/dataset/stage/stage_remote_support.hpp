@@ -67,6 +67,7 @@ class RemoteSet {
     const shardkit::catalog::ObjectSet set = shardkit::catalog::open_objects({operand}, options, {});
     StageRequest wanted;
     if (set.listed) wanted.names = set.names;
+    wanted.use_manifests = way.manifest;
     if (way.manifest) wanted.manifest_name = set.manifest;
     Context context;
     const CopyLimits limits{3, 3, kRange, {kRange}};

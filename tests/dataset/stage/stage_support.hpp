@@ -179,6 +179,7 @@ inline StageOptions into(const std::string& target) {
 /// What stage() makes of --manifest.
 inline StageRequest wanted(const StageOptions& options) {
   StageRequest wanted;
+  wanted.use_manifests = options.manifest != "none";
   if (options.manifest.empty()) wanted.manifest_name = "manifest.json";
   if (options.manifest.empty() || options.manifest == "none") return wanted;
   wanted.manifest_path = options.manifest;
