@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "formats/manifest.hpp"
@@ -380,14 +381,24 @@ void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker mark
 
 void StageTarget::warn_of_strangers(Context& context) {
   journal_->refresh();
-  const StageJournal::State state = journal_->state();
+  std::set<std::string> staged;  // first parts of names
+  for (const auto& [name, file] : journal_->state().files) staged.insert(name.substr(0, name.find('/')));
+  std::set<std::string> others;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
-    if (!name.ends_with(".tar") || name.starts_with('.') || entry.is_directory() || state.files.contains(name))
+    if (name.starts_with('.') || is_made_by_system(name) || staged.contains(name)) continue;
+    if (!name.ends_with(".tar") || entry.is_directory()) {
+      others.insert(name);
       continue;
+    }
     context.warn("extra_shard", "'{}' does not belong to the set, but readers of *.tar will read it",
                  entry.path().string());
   }
+  if (others.empty()) return;
+  context.warn("other_files",
+               "'{}' also contains '{}'{}, which no stage brought: evictions leave it there, and a reader of the whole "
+               "folder reads it too",
+               folder_, *others.begin(), others.size() > 1 ? fmt::format(" and {} more", others.size() - 1) : "");
 }
 
 }  // namespace shardkit::staging

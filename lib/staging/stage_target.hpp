@@ -97,7 +97,7 @@ class StageTarget {
   void finish(const std::vector<ManifestSet>& sets, StagedMarker marker, const std::vector<StageFile>& wanted,
               const std::vector<std::string>& whole);
 
-  /// Warns of shards in the folder that no stage brought: a loader that opens *.tar would read them as well.
+  /// Warns of what no stage brought into the folder, shards by name: a loader that opens *.tar would read them as well.
   void warn_of_strangers(Context& context);
 
   std::string path_of(const std::string& name) const;

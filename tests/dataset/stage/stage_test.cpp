@@ -221,6 +221,19 @@ TEST_CASE("a stranger's tar beside the shards is left alone and warned of") {
   CHECK(read_file(options.target + "/other.tar") == "x");
 }
 
+TEST_CASE("a folder with other files is said to be one, and what servers make in each folder is none") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  const StageOptions options = into(shards.dir.path("out"));
+  std::filesystem::create_directories(options.target + "/lost+found");
+  std::filesystem::create_directories(options.target + "/photos");
+  Context context;
+  stage_whole(*posix_file_system(), source, wanted(options), options, context, steps());
+  REQUIRE(context.warnings().size() == 1);
+  CHECK(context.warnings()[0].code == "other_files");
+  CHECK(context.warnings()[0].text.find("'photos'") != std::string::npos);
+}
+
 TEST_CASE("a target with a trailing slash is the same folder") {
   const Shards shards;
   FakeSource source = shards.fake();
