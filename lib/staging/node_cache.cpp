@@ -36,7 +36,7 @@ struct Survey {
 };
 
 /// Bytes that the others may hold so that the wanted files have bytes and inodes; empty if no eviction frees as many
-/// inodes. Evictions go by bytes, in one order, so those that inodes need are told as bytes.
+/// inodes. Evictions go by bytes, in one order, so those for inodes are given as bytes.
 std::optional<std::uint64_t> bytes_for_others(const Survey& survey, const SpaceWanted& wanted, system::WallTime now) {
   const std::uint64_t by_bytes = survey.bound - wanted.bytes;
   std::uint64_t files = survey.free_files;

@@ -331,7 +331,7 @@ void StageTarget::refuse_meeting_names(const std::vector<StageFile>& wanted) {
   const auto pair = find_meeting_names(files_, path_of(kPartialFolderPath), names);
   if (!pair) return;
   throw Error(ErrorCode::unsupported, At{folder_},
-              "'{}' and '{}' are one name on the file system of '{}'; choose a folder on a file system that tells them "
+              "'{}' and '{}' are one name on the file system of '{}'; choose a folder on a file system that keeps them "
               "apart, or leave one of them out with --exclude",
               pair->first, pair->second, folder_);
 }
