@@ -9,7 +9,7 @@
 
 #include "catalog/similar_name.hpp"
 #include "core/text.hpp"
-#include "io/file.hpp"
+#include "io/publish.hpp"
 #include "system/probe.hpp"
 
 namespace shardkit::staging {
