@@ -46,8 +46,13 @@ std::vector<std::string> entries_of(std::string_view text) {
   return entries;
 }
 
-/// Of a list file, as written. Throws Error{not_found} if there are none.
+/// Of a list file, as written. Throws Error{not_found} if there are none, Error{usage} for data.
 std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
+  if (text.find('\0') != std::string_view::npos) {
+    throw Error(ErrorCode::usage, At{path},
+                "'{}' is no list of names but data: it contains bytes that are 0; give a tar as a file or an address",
+                path);
+  }
   std::vector<std::string> shards = entries_of(text);
   if (!shards.empty()) return shards;
   throw Error(ErrorCode::not_found, At{path}, "list '{}' contains no shard", path);

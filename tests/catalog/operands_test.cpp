@@ -41,6 +41,7 @@ TEST_CASE("a list names one shard a line, with either line end, a byte order mar
                "\xEF\xBB\xBF"
                "a.tar\n") == Texts{"a.tar"});
   CHECK(failure_of([&] { listed("none.txt", "\n\r\n"); }) == ErrorCode::not_found);
+  CHECK(failure_of([&] { listed("data.txt", std::string("a.tar\0\0", 7)); }) == ErrorCode::usage);
 }
 
 TEST_CASE("a wids index names shards by URL") {
