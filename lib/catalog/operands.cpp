@@ -50,7 +50,7 @@ std::vector<std::string> entries_of(std::string_view text) {
 std::vector<std::string> listed_shards(std::string_view text, const std::string& path) {
   if (text.find('\0') != std::string_view::npos) {
     throw Error(ErrorCode::usage, At{path},
-                "'{}' is no list of names but data: it contains bytes that are 0; give a tar as a file or an address",
+                "'{}' is data, not a list of names: it contains bytes that are 0; give a tar as a file or an address",
                 path);
   }
   std::vector<std::string> shards = entries_of(text);
