@@ -4,8 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/text.hpp"
-#include "support/forgetful_file_system.hpp"
+#include "support/case_blind_file_system.hpp"
 #include "support/temp_dir.hpp"
 
 using namespace shardkit;
@@ -16,25 +15,11 @@ namespace {
 using Names = std::vector<std::string>;
 using Pair = std::optional<std::pair<std::string, std::string>>;
 
-/// A disk that finds a file under every name that is its own in lower case.
-class CaseBlind : public ForgetfulFileSystem {
- public:
-  bool exists(const std::string& path) override {
-    ++questions;
-    const std::string name = lower_case(std::filesystem::path(path).filename().string());
-    for (const std::string& other : names_in(io::parent_folder(path))) {
-      if (lower_case(other) == name) return true;
-    }
-    return false;
-  }
-  int questions = 0;
-};
-
 }  // namespace
 
 TEST_CASE("names that differ in case meet where the disk ignores it, and nowhere else") {
   const TempDir dir;
-  CaseBlind blind;
+  CaseBlindFileSystem blind;
   const auto disk = io::posix_file_system();
   for (const Names& names : {Names{"a.tar", "b.tar", "A.tar"}, {"train/x.tar", "Train/X.tar"}, {"a/x", "A/x"}}) {
     CHECK(find_meeting_names(blind, dir.path(), names) == Pair({names.front(), names.back()}));
@@ -45,7 +30,7 @@ TEST_CASE("names that differ in case meet where the disk ignores it, and nowhere
 
 TEST_CASE("names that no disk takes for one cost no question") {
   const TempDir dir;
-  CaseBlind blind;
+  CaseBlindFileSystem blind;
   CHECK(find_meeting_names(blind, dir.path(), {"a.tar", "b.tar", "c/a.tar", "\u56fe1.tar", "\u72471.tar"}) ==
         std::nullopt);
   CHECK(blind.questions == 0);
@@ -53,7 +38,7 @@ TEST_CASE("names that no disk takes for one cost no question") {
 
 TEST_CASE("forms of Unicode are asked for too") {
   const TempDir dir;
-  CaseBlind blind;  // tells these apart
+  CaseBlindFileSystem blind;  // tells these apart
   CHECK(find_meeting_names(blind, dir.path(), {"caf\u00e9.tar", "cafe\u0301.tar"}) == std::nullopt);
   CHECK(blind.questions == 1);
 }

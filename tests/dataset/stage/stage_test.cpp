@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "dataset/stage/stage_support.hpp"
+#include "support/case_blind_file_system.hpp"
+#include "support/errors.hpp"
 
 using namespace shardkit;
 using namespace shardkit::dataset;
@@ -219,6 +221,21 @@ TEST_CASE("a stranger's tar beside the shards is left alone and warned of") {
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings()[0].code == "extra_shard");
   CHECK(read_file(options.target + "/other.tar") == "x");
+}
+
+TEST_CASE("names that are one on the target's disk are refused before anything is copied") {
+  const Shards shards;
+  FakeSource source = shards.fake();
+  source.content["SHARD-000001.tar"] = "x";
+  const StageOptions options = into(shards.dir.path("out"));
+  CaseBlindFileSystem blind;
+  Context context;
+  const auto refused =
+      shardkit_test::failure_of([&] { stage_whole(blind, source, wanted(options), options, context, steps()); });
+  CHECK(refused == ErrorCode::unsupported);
+  CHECK(refused.says("'shard-000001.tar'"));
+  CHECK(refused.says("'SHARD-000001.tar'"));
+  CHECK_FALSE(std::filesystem::exists(options.target + "/shard-000000.tar"));
 }
 
 TEST_CASE("a folder with other files is said to be one, and what servers make in each folder is none") {
