@@ -12,7 +12,8 @@
 namespace shardkit::image {
 namespace {
 
-constexpr std::uint64_t kMostPixels = std::uint64_t{1} << 28U;
+/// Decoded with libpng or libwebp, always as a whole.
+bool is_whole_only(ImageKind kind) { return kind == ImageKind::png || kind == ImageKind::webp; }
 
 /// libpng's simplified reader: 8 bits, RGB. It catches libpng's errors itself.
 bool decode_png(Bytes file, const ImageSize& size, std::span<std::uint8_t> target) {
@@ -35,16 +36,16 @@ bool decode_webp(Bytes file, const ImageSize& size, std::span<std::uint8_t> targ
 
 }  // namespace
 
-bool is_decoded(ImageKind kind) { return kind == ImageKind::jpeg || kind == ImageKind::png || kind == ImageKind::webp; }
+bool is_decoded(ImageKind kind) { return kind == ImageKind::jpeg || is_whole_only(kind); }
 
 Decoded ImageDecoder::decode(Bytes image) {
   const ImageKind kind = sniff_image(image);
-  return kind == ImageKind::png || kind == ImageKind::webp ? decode_other(image, kind) : jpeg_.decode(image);
+  return is_whole_only(kind) ? decode_other(image, kind) : jpeg_.decode(image);
 }
 
 Decoded ImageDecoder::decode_random_crop(Bytes image, Prng& prng, std::uint32_t size) {
   const ImageKind kind = sniff_image(image);
-  if (kind != ImageKind::png && kind != ImageKind::webp) return jpeg_.decode_random_crop(image, prng, size);
+  if (!is_whole_only(kind)) return jpeg_.decode_random_crop(image, prng, size);
   const Decoded whole = decode_other(image, kind);
   if (!whole.has_pixels()) return whole;
   return resized(whole, draw_resized_crop(whole.pixels.width, whole.pixels.height, prng), size);
@@ -52,7 +53,7 @@ Decoded ImageDecoder::decode_random_crop(Bytes image, Prng& prng, std::uint32_t 
 
 Decoded ImageDecoder::decode_resized_crop(Bytes image, const CropBox& box, std::uint32_t size) {
   const ImageKind kind = sniff_image(image);
-  if (kind != ImageKind::png && kind != ImageKind::webp) return jpeg_.decode_resized_crop(image, box, size);
+  if (!is_whole_only(kind)) return jpeg_.decode_resized_crop(image, box, size);
   const Decoded whole = decode_other(image, kind);
   if (!whole.has_pixels()) return whole;
   const bool inside = box.x + box.width <= whole.pixels.width && box.y + box.height <= whole.pixels.height;
@@ -63,7 +64,7 @@ Decoded ImageDecoder::decode_other(Bytes image, ImageKind kind) {
   const auto size = image_size(image);
   if (!size) return {DecodeFailure::truncated, {}, {}};
   if (size->width == 0 || size->height == 0) return {DecodeFailure::zero_pixels, {}, {}};
-  if (std::uint64_t{size->width} * size->height > kMostPixels) return {DecodeFailure::too_large, {}, {}};
+  if (std::uint64_t{size->width} * size->height > kMaxPixels) return {DecodeFailure::too_large, {}, {}};
   const std::size_t bytes = std::size_t{size->width} * size->height * kRgbChannels;
   pixels_.resize(std::max(pixels_.size(), bytes + BilinearResizer::kReadBeyond));
   const std::span<std::uint8_t> target = std::span(pixels_).first(bytes);

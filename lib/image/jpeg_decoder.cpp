@@ -16,8 +16,6 @@
 namespace shardkit::image {
 namespace {
 
-constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 28U;
-
 /// Memory that only grows and is not cleared: clearing would cost as much as resizing a crop.
 class PixelBuffer {
  public:

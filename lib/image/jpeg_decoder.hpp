@@ -12,6 +12,9 @@
 
 namespace shardkit::image {
 
+/// An image with more is refused before memory is allocated.
+inline constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 28U;
+
 /// Kind of a decoding failure. `none` and `warned` come with pixels; the others without.
 enum class DecodeFailure {
   none,
@@ -20,7 +23,7 @@ enum class DecodeFailure {
   corrupt,         ///< libjpeg reported an error
   not_jpeg,        ///< another format, such as a PNG named as JPEG
   zero_pixels,     ///< width or height is 0
-  too_large,       ///< more than 2^28 pixels: refused before memory is allocated
+  too_large,       ///< more than kMaxPixels
   too_many_scans,  ///< a progressive image made to take very long
 };
 constexpr auto enum_names(DecodeFailure) {

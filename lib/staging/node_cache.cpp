@@ -33,12 +33,14 @@ struct Survey {
   std::uint64_t bound = 0;           ///< for them and the wanted files
   bool by_disk = false;              ///< the file system is the limit
   std::uint64_t free_files = 0;      ///< on it
+  std::uint64_t left = 0;            ///< bytes that the others may hold; known once the wanted files fit
 };
 
 /// Bytes that the others may hold so that the wanted files have bytes and inodes; empty if no eviction frees as many
 /// inodes. Evictions go by bytes, in one order, so those for inodes are given as bytes.
 std::optional<std::uint64_t> bytes_for_others(const Survey& survey, const SpaceWanted& wanted, system::WallTime now) {
   const std::uint64_t by_bytes = survey.bound - wanted.bytes;
+  if (survey.free_files >= wanted.new_files) return by_bytes;
   std::uint64_t files = survey.free_files;
   std::uint64_t held = survey.held;
   for (const StagedFolder& folder : to_evict(survey.others, 0, now)) {
@@ -47,7 +49,7 @@ std::optional<std::uint64_t> bytes_for_others(const Survey& survey, const SpaceW
     held -= folder.removable_bytes();
   }
   if (files < wanted.new_files) return std::nullopt;
-  return std::min(by_bytes, files == survey.free_files ? by_bytes : held);
+  return std::min(by_bytes, held);
 }
 
 Survey survey_of(const std::string& root, const SpaceWanted& wanted, system::WallTime now,
@@ -92,7 +94,8 @@ Survey fitting_survey(const std::string& root, const SpaceWanted& wanted, system
                 "files there, or choose a disk with more inodes",
                 format_count(wanted.new_files, "file"), wanted.folder, root, format_count(survey.free_files, "file"));
   }
-  if (survey.held > *left + freed_bytes(to_evict(survey.others, *left, now))) {
+  survey.left = *left;
+  if (survey.held > survey.left + freed_bytes(to_evict(survey.others, survey.left, now))) {
     throw Error(ErrorCode::no_space, no_space_text(root, wanted, survey, now), root);
   }
   return survey;
@@ -232,13 +235,12 @@ void check_space(const std::string& root, const SpaceWanted& wanted, system::Wal
 void evict_for(io::FileSystem& files, const std::string& root, const SpaceWanted& wanted, system::WallTime now,
                const std::stop_token& stop, const std::function<void(const StagedFolder&)>& evicted) {
   Survey survey = fitting_survey(root, wanted, now, stop);
-  const std::uint64_t left = bytes_for_others(survey, wanted, now).value_or(0);
-  evict_to(survey.others, left, now, [&](StagedFolder& folder) {
+  evict_to(survey.others, survey.left, now, [&](StagedFolder& folder) {
     const bool is_evicted = try_evict(files, root, folder, now, stop);
     if (is_evicted) evicted(folder);
     return is_evicted;
   });
-  if (held_bytes(survey.others, now) > left)
+  if (held_bytes(survey.others, now) > survey.left)
     throw Error(ErrorCode::no_space, no_space_text(root, wanted, survey, now), root);
 }
 

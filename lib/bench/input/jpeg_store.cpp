@@ -254,10 +254,8 @@ void JpegStore::look_at_headers() {
   std::uint64_t decoded_bytes = 0;
   for (const Bytes image : images_) {
     const image::ImageKind kind = image::sniff_image(image);
-    count_kind(kind, image);
     const bool is_decoded = image::is_decoded(kind);
-    const image::ImageSize size =
-        is_decoded ? image::image_size(image).value_or(image::ImageSize{}) : image::ImageSize{};
+    const image::ImageSize size = count_kind(kind, image);
     pixels_.push_back(std::uint64_t{size.width} * size.height);
     all_pixels += pixels_.back();
     decoded += is_decoded ? 1U : 0U;
@@ -269,17 +267,19 @@ void JpegStore::look_at_headers() {
   mix_.bytes_per_pixel = static_cast<double>(decoded_bytes) / static_cast<double>(all_pixels);
 }
 
-void JpegStore::count_kind(image::ImageKind kind, Bytes image) {
+image::ImageSize JpegStore::count_kind(image::ImageKind kind, Bytes image) {
   mix_.jpeg += kind == image::ImageKind::jpeg ? 1U : 0U;
   mix_.png += kind == image::ImageKind::png ? 1U : 0U;
   mix_.webp += kind == image::ImageKind::webp ? 1U : 0U;
   mix_.other_format += image::is_decoded(kind) ? 0U : 1U;
-  if (kind != image::ImageKind::jpeg) return;
+  if (!image::is_decoded(kind)) return {};
+  if (kind != image::ImageKind::jpeg) return image::image_size(image).value_or(image::ImageSize{});
   const image::JpegHeader header = image::read_jpeg_header(image).header;
   mix_.progressive += header.progressive ? 1U : 0U;
   mix_.gray += header.components == 1 ? 1U : 0U;
   mix_.cmyk += header.is_cmyk() ? 1U : 0U;
   mix_.rotated += header.orientation != 1 ? 1U : 0U;
+  return {header.width, header.height};
 }
 
 image::ImageKind ImageMix::most() const {

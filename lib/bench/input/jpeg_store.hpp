@@ -93,7 +93,8 @@ class JpegStore {
               Context& context);
   void keep_loaded();
   void look_at_headers();
-  void count_kind(image::ImageKind kind, Bytes image);
+  /// Its size; 0 x 0 for a format that is not decoded.
+  image::ImageSize count_kind(image::ImageKind kind, Bytes image);
 
   std::vector<SampleRef> refs_;
   std::unique_ptr<std::byte[]> memory_;

@@ -96,7 +96,6 @@ class Stage {
       return dry_run_result();
     }
     share_.await_space([&] { join(id); });
-    target_.refuse_meeting_names(wanted_);
     for (const staging::ManifestSet& set : set_.sets()) target_.check_manifest_name(set);
     context_.progress().start("copy", wanted_.size(), bytes());
     try {
@@ -151,14 +150,14 @@ class Stage {
     return missing > 0 ? static_cast<std::uint64_t>(missing) + kOwnFiles : 0;
   }
 
-  /// Free space on the target's disk. Throws Error{no_space} if the bytes or files for which the target has no space
-  /// exceed it.
-  std::uint64_t check_free_space() const {
+  /// Free space on the target's disk. Throws Error{no_space} if the bytes for which the target has no space, or the new
+  /// `files`, exceed it.
+  std::uint64_t check_free_space(std::uint64_t files) const {
     const staging::StageJournal::State journal = this->journal();
     std::uint64_t need = 0;  // space that is reserved for partial files is not needed a second time
     for (const staging::StageFile& file : wanted_) need += file.object.size - target_.bytes_on_disk(file, journal);
     const auto [free, free_files] = system::free_space(target_.folder());
-    if (const std::uint64_t files = new_files(); files > free_files) {
+    if (files > free_files) {
       throw Error(
           ErrorCode::no_space, At{target_.folder()},
           "{} more are needed, but the file system of '{}' has inodes for {}; remove files there, choose a disk "
@@ -180,8 +179,10 @@ class Stage {
       share_.replace(other, id, is_update(other.marker));
     };
     target_.join(id, wanted_, replace, context_.stop_token());
-    share_.take_space(final_bytes(id), new_files());
-    check_free_space();
+    target_.refuse_meeting_names(wanted_);  // before others are evicted for it
+    const std::uint64_t files = new_files();
+    share_.take_space(final_bytes(id), files);
+    check_free_space(files);
   }
 
   /// For a source at the path of its copy: the copy would be the source, and an eviction would remove it.
@@ -320,8 +321,8 @@ class Stage {
                          [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
     result.verified = staging::Verified::nothing;
-    result.dry_run =
-        DryRun{missing.size() + set_.sets().size(), 0, missing_bytes() + set_.manifest_bytes(), check_free_space()};
+    result.dry_run = DryRun{missing.size() + set_.sets().size(), 0, missing_bytes() + set_.manifest_bytes(),
+                            check_free_space(new_files())};
     for (const staging::StageFile* file : missing)
       result.dry_run->shards += file->object.name.ends_with(".tar") ? 1 : 0;
     result.bytes_reused = result.bytes - std::min(result.bytes, result.dry_run->bytes);
