@@ -63,6 +63,8 @@ std::string_view remedy_of(int error_number) {
   if (error_number == EMFILE)
     return "; raise the hard limit of open files (ulimit -n, LimitNOFILE of a service, --ulimit of a container)";
   if (error_number == ENFILE) return "; raise the system limit of open files, fs.file-max";
+  if (error_number == EDQUOT)
+    return "; the disk may have space, but its owner has used up a quota: remove files, or raise the quota";
   if (error_number == EFBIG) return "; raise the limit of file sizes with 'ulimit -f unlimited'";
   return {};
 }

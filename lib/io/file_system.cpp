@@ -320,7 +320,7 @@ bool is_locked(const std::string& path) {
     if (!file) throw system_error(errno, "open", path);
     struct flock other {};
     other.l_type = F_WRLCK;
-    if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) throw system_error(errno, "check the lock of", path);
+    if (::fcntl(file.fd(), F_OFD_GETLK, &other) != 0) refuse_without_locks(path);
     if (other.l_type != F_UNLCK) return true;
     struct stat now {};  // another file may have replaced the opened one
     if (::stat(path.c_str(), &now) == 0 && is_same_file(file, now)) return false;

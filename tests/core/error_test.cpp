@@ -80,3 +80,7 @@ TEST_CASE("too few open files are an error that says which limit to raise") {
   CHECK(std::string(system_error(ENFILE, "open", "/x").what()).find("fs.file-max") != std::string::npos);
   CHECK(system_error(EMFILE, "open", "/x").code() == ErrorCode::io);
 }
+
+TEST_CASE("a quota that is used up is an error that says so, because the disk may have space") {
+  CHECK(std::string(system_error(EDQUOT, "write", "/x").what()).find("raise the quota") != std::string::npos);
+}

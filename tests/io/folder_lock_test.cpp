@@ -1,11 +1,21 @@
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -113,4 +123,42 @@ TEST_CASE("another user's lock file that may only be read can be shared, and to 
   CHECK(failure.says("belongs to another user"));
   CHECK(shardkit_test::failure_of([&] { FolderLock(dir.path("secret")); }) == ErrorCode::denied);
   CHECK(shardkit_test::failure_of([&] { FolderLock(dir.path("new")); }) == ErrorCode::denied);
+}
+
+namespace {
+
+/// From now on locks fail for the calling thread as on a file system that has none, such as NFS without lockd.
+void take_locks_from_this_thread() {
+  const auto field = [](std::size_t offset) {
+    return sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, std::uint32_t(offset)};
+  };
+  const auto skip_if = [](std::uint32_t value, std::uint8_t yes, std::uint8_t no) {
+    return sock_filter{BPF_JMP | BPF_JEQ | BPF_K, yes, no, value};
+  };
+  std::array filter{field(offsetof(seccomp_data, nr)),
+                    skip_if(SYS_fcntl, 0, 4),
+                    field(offsetof(seccomp_data, args) + sizeof(std::uint64_t)),
+                    skip_if(F_OFD_SETLK, 1, 0),
+                    skip_if(F_OFD_GETLK, 0, 1),
+                    sock_filter{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOLCK},
+                    sock_filter{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+  const sock_fprog program{filter.size(), filter.data()};
+  REQUIRE(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  REQUIRE(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a file system without locks is refused in the same words by who takes a lock and who looks at one") {
+  const TempDir dir;
+  write_file(dir.path("lock"), "");
+  std::jthread([&] {
+    take_locks_from_this_thread();
+    for (const auto& act : std::array<std::function<void()>, 2>{
+             [&] { FolderLock(dir.path("lock")).try_take(LockMode::shared); }, [&] { is_locked(dir.path("lock")); }}) {
+      const auto failure = shardkit_test::failure_of(act);
+      CHECK(failure == ErrorCode::unsupported);
+      CHECK(failure.says("does not support locks; choose a folder on a local disk"));
+    }
+  }).join();
 }

@@ -15,6 +15,7 @@
 #include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
@@ -152,6 +153,8 @@ class Extraction {
 
   ExtractResult run() {
     refuse_own_folder();
+    std::error_code no_folder;
+    had_files_ = !folder_entries(options_.target, no_folder).empty();
     const ExtractNeed need = survey();
     check_space(options_.target, need, [this] { return present(); });
     const auto start = std::chrono::steady_clock::now();
@@ -303,7 +306,36 @@ class Extraction {
     }
   }
 
+  /// What was there before and is part of no shard: a reader of the folder takes it for samples of the set.
+  void warn_of_others() {
+    std::set<std::string> written;
+    for (const auto& [member, path] : renamed_) written.insert(path);
+    std::uint64_t count = 0;
+    std::string first;
+    std::vector<std::string> folders{""};  // below the target, each with a slash at its end
+    while (!folders.empty()) {
+      const std::string inside = std::move(folders.back());
+      folders.pop_back();
+      std::error_code unreadable;
+      for (const FolderEntry& entry : folder_entries(io::join_path(options_.target, inside), unreadable)) {
+        if (entry.name.starts_with('.') || is_made_by_system(entry.name)) continue;
+        const std::string path = inside + entry.name;
+        if (entry.is_folder()) {
+          folders.push_back(path + '/');
+        } else if (hashes_.is_free(path) && !written.contains(path) && ++count == 1) {
+          first = path;
+        }
+      }
+    }
+    if (count == 0) return;
+    context_.warn("other_files",
+                  "'{}' also contains {} of no shard, such as '{}': a reader of the folder reads {} too; move what is "
+                  "not meant, or extract into a new folder",
+                  options_.target, format_count(count, "file"), first, count == 1 ? "it" : "them");
+  }
+
   void warn(const ExtractNeed& need) {
+    if (had_files_) warn_of_others();
     if (need.unlabeled > 0) {
       context_.warn("unlabeled",
                     "{} without a label: files are extracted to the paths of their names, not to class folders",
@@ -351,6 +383,7 @@ class Extraction {
   std::map<std::pair<std::size_t, std::uint64_t>, std::string> renamed_;  ///< paths by shard and offset of the content
   std::string first_renamed_;
   std::uint64_t without_paths_ = 0;  ///< shards of ours that lack an index
+  bool had_files_ = false;           ///< the target, before the first was written
   ExtractNeed need_;
   ExtractResult result_;
 };

@@ -122,6 +122,21 @@ TEST_CASE("the same extract again keeps what is there and writes what is missing
   }
 }
 
+TEST_CASE("a folder with files of no shard is said to be one, at any depth, and an earlier extract is none") {
+  const TempDir dir;
+  ImageTree{dir.path("src"), 2, 2, 300}.make();
+  convert_tree(dir.path("src"), dir.path("shards"));
+  fs::create_directories(dir.path("out/lost+found"));
+  CHECK(extract_to(dir.path("shards"), dir.path("out")).warnings.empty());
+  CHECK(extract_to(dir.path("shards"), dir.path("out")).warnings.empty());
+  for (const char* other : {"notes.txt", "class_0/a.jpg", "class_9/deep/b.jpg"}) {
+    fs::create_directories(fs::path(dir.path("out/") + other).parent_path());
+    write_file(dir.path("out/") + other, "x");
+    CHECK(extract_to(dir.path("shards"), dir.path("out")).warnings == Codes{"other_files"});
+    fs::remove(dir.path("out/") + other);
+  }
+}
+
 TEST_CASE("class folders are not put among the shards") {
   ShardFolder folder;
   folder.write("shards/s.tar", good_samples(2));
