@@ -136,7 +136,7 @@ class Resolver {
     named_by_ = without_secrets(operand);
     if (operand == "-") return add_standard_input();
     const bool is_local = !is_address(operand);
-    if (is_local && add_existing(operand)) return;
+    if (is_local ? add_existing(operand) : add_existing_object(operand)) return;
     const auto operands = expanded(operand);
     for (const std::string& one : operands) add_expanded(one);
     if (!operands.empty()) return;
@@ -171,8 +171,11 @@ class Resolver {
     return fs::exists(status);
   }
 
-  /// False when a bucket has no object and no folder of this very name.
-  bool add_existing_object(const ObjectLocation& location) {
+  /// False for what is no pattern, and when no bucket has an object or a folder of this very name.
+  bool add_existing_object(const std::string& operand) {
+    if (operand.find_first_of("{}") == std::string::npos && !has_wildcards(operand)) return false;
+    const ObjectLocation location = parse_location(operand);
+    if (location.kind != ObjectLocation::Kind::bucket) return false;
     const OpenObject open = inputs_.object(location);
     try {
       if (open.source->find(open.name)) {
@@ -192,14 +195,16 @@ class Resolver {
   /// A name from a brace pattern.
   void add_expanded(const std::string& name) {
     std::error_code ignored;
-    if (has_wildcards(name) && (is_address(name) || !fs::exists(name, ignored))) return add_matches(name);
+    if (has_wildcards(name)) {
+      if (is_address(name) && add_existing_object(name)) return;
+      if (is_address(name) || !fs::exists(name, ignored)) return add_matches(name);
+    }
     add(inputs_.parse_named(name), name);
   }
 
-  /// The files that a pattern with wildcards matches; in a bucket the one of this very name, if there is one.
+  /// The files that a pattern with wildcards matches.
   void add_matches(const std::string& pattern) {
     const ObjectLocation location = parse_location(pattern);
-    if (location.kind == ObjectLocation::Kind::bucket && add_existing_object(location)) return;
     if (location.kind == ObjectLocation::Kind::web) {
       throw Error(ErrorCode::usage, At{named_by_},
                   "'{}' has wildcards, but HTTP has no listing to match; give the files as a pattern "

@@ -212,6 +212,21 @@ TEST_CASE("a redirect goes up by '..', and gets the cookies that its server has 
   CHECK(web.server.requests().back().header("cookie") == "id=1; k=v");
 }
 
+TEST_CASE("redirects without end are refused, in a circle and ever further") {
+  HttpFixture web;
+  for (const std::size_t places : {2, 20}) {
+    std::deque<ObjectServer::Fault> hops;
+    for (std::size_t i = 0; i < 20; ++i)
+      hops.push_back(ObjectServer::answer(302, fmt::format("Location: /{}.tar\r\n", i % places)));
+    web.server.next(std::move(hops));
+    const std::size_t before = web.server.requests().size();
+    const Failure failure = failure_of([&] { web.store->find("1.tar"); });
+    CHECK(failure == ErrorCode::corrupt);
+    CHECK(failure.says("redirects in circles"));
+    CHECK(web.server.requests().size() - before < 10);
+  }
+}
+
 TEST_CASE("a port with TLS that answers plain HTTP with a text of its own is called so") {
   HttpFixture web;
   for (const char* text : {"<center>The plain HTTP request was sent to HTTPS port</center>",

@@ -1,19 +1,31 @@
-"""shardctl upload to a real radosgw: sets and files, the same command after kills, what it refuses."""
+"""shardctl upload to a real radosgw: sets and files, names, the same command after kills, what it refuses.
 
+The names follow from a fixed seed. With SHARDKIT_SOAK there are 500."""
+
+import functools
+import http.server
+import os
 import pathlib
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from buckets import BucketTest  # noqa: E402
-from program import PROGRAMS, tree  # noqa: E402
+from program import PROGRAMS, SOAK, run, tree  # noqa: E402
 from radosgw import skip_unless_installed  # noqa: E402
+from tars import write_tar  # noqa: E402
 
 PART = 5 << 20
+# What a shell, a URL, S3, a pattern, an option or a list would read as something else.
+AWKWARD = ["a", "Z", "0", "*", "?", "[", "]", "[a]", "{", "}", "{0..2}", "{a,b}", " ", "\t", "%", "%2F", "%20", "+", "#",
+           "&", "=", "~", "\u00e9", "e\u0301", "\u65e5\u672c", "\U0001f600", "'", '"', "`", "$", "\\", "..", "-", "--json",
+           "|", ";", ":", "::", "@", "^", "!", "(", ")", "<", ">", ",", "_", ".tar", ".json", "s3:", "http:", "x" * 60]
 
 
 def setUpModule():
@@ -49,6 +61,52 @@ class Sets(UploadTest):
         again = self.uploaded(shards, "s3://sets/train")
         self.assertEqual((again["bytes_sent"], again["bytes_reused"]), (0, result["bytes"]))
         self.uploaded(shards, "s3://versions/train")
+
+
+def awkward_names(count):
+    choices = random.Random(int(os.environ.get("SHARDKIT_SEED", "52")))
+    names = set()
+    while len(names) < count:
+        name = "".join(choices.choice(AWKWARD) for _ in range(choices.randint(1, 6))) + ".tar"
+        if not name.startswith(".") and len(name.encode()) < 200:
+            names.add(name)
+    return sorted(names)
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+class Names(UploadTest):
+    def setUp(self):
+        super().setUp()
+        self.files = self.folder / "names"
+        self.files.mkdir()
+        self.names = awkward_names(500 if SOAK else 40)
+        for number, name in enumerate(self.names):
+            write_tar(self.files / name, [(f"{number}.cls", b"1")])
+
+    def assert_each_is_itself(self, address_of, **options):
+        """The member of each file is listed, and none of another file."""
+        for number, name in enumerate(self.names):
+            with self.subTest(name=name):
+                listed = run("shardctl", "ls", "--", address_of(name), env=self.env, **options)
+                self.assertEqual(listed.returncode, 0, listed.stderr)
+                self.assertEqual(listed.stdout.count(".cls"), 1, listed.stdout)
+                self.assertIn(f"{number}.cls", listed.stdout)
+
+    def test_a_file_of_any_name_is_what_its_name_means_by_path_key_and_url(self):
+        self.uploaded(self.files, "s3://files/names")
+        self.assertEqual(self.staged("s3://files/names", "--manifest", "none"), tree(self.files))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(QuietHandler, directory=self.files))
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.assert_each_is_itself(lambda name: name, cwd=self.files)
+        self.assert_each_is_itself(lambda name: self.files / name)
+        self.assert_each_is_itself(lambda name: f"s3://files/names/{name}")
+        self.assert_each_is_itself(lambda name: f"http://127.0.0.1:{server.server_port}/{urllib.parse.quote(name)}")
 
 
 class Kills(UploadTest):
