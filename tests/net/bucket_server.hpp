@@ -48,6 +48,7 @@ enum class WriteFault {
   denied,        ///< 403
   other_part,    ///< other bytes of a part are stored, and the answer has their ETag
   shard_gone,    ///< done, after another program has removed the first shard
+  late_begin,    ///< done, after another upload of the first shard has begun, without a record
   records_gone,  ///< done, after another upload has removed the records of uploads
 };
 
@@ -407,6 +408,9 @@ class BucketServer {
       }
       case WriteFault::shard_gone:
         objects_.erase("set/shard-000000.tar");
+        return perform(key, request);
+      case WriteFault::late_begin:
+        begin_upload("set/shard-000000.tar", "");
         return perform(key, request);
       case WriteFault::records_gone:
         std::erase_if(objects_, [](const auto& object) {

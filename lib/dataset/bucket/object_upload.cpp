@@ -68,9 +68,14 @@ Uploads::Uploads(io::ObjectStore& store, const io::StoreChecks& checks, const St
     const std::string object = object_of_record(at->first);
     if (!object.empty()) records_.emplace(object, at->second);
   }
+  list_open();
+}
+
+/// Also those of a command that could not write a record any more.
+void Uploads::list_open() {
+  open_.clear();
   try {
-    // Also those of a command that could not write a record any more.
-    for (io::OpenUpload& upload : store.uploads("", context.stop_token()))
+    for (io::OpenUpload& upload : store_.uploads("", context_.stop_token()))
       open_.emplace(std::move(upload.name), std::move(upload.id));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::denied && error.code() != ErrorCode::unsupported) throw;
@@ -103,6 +108,13 @@ std::vector<Uploads::Earlier> Uploads::earlier(const std::string& name) const {
 
 void Uploads::give_up_earlier(const std::string& name) {
   for (const Earlier& upload : earlier(name)) give_up(name, upload);
+}
+
+void Uploads::give_up_late(const std::function<bool(const std::string& name)>& is_complete) {
+  list_open();
+  for (const auto& [name, id] : open_) {
+    if (is_complete(name) && !store_.find(parts_record_name(name, id))) give_up(name, {"", {id}});
+  }
 }
 
 void Uploads::give_up(const std::string& name, const Earlier& earlier) {

@@ -40,6 +40,10 @@ class Uploads {
   /// Gives up all that earlier commands have left of an object, which is complete.
   void give_up_earlier(const std::string& name);
 
+  /// The same for uploads without a record of objects that `is_complete` knows, as they are now: a request to begin one
+  /// may reach the store after its command was killed and this one has listed what is open.
+  void give_up_late(const std::function<bool(const std::string& name)>& is_complete);
+
   /// The command is refused: from now on, uploads that end unfinished are given up, because nobody will continue them.
   void refuse() { is_refused_ = true; }
 
@@ -51,6 +55,7 @@ class Uploads {
     std::string record_name;
     PartsRecord record;
   };
+  void list_open();
   std::vector<Earlier> earlier(const std::string& name) const;
   void give_up(const std::string& name, const Earlier& earlier);
   void forget(const std::string& record_name, const std::stop_token& stop);

@@ -248,10 +248,19 @@ class UploadJob {
     send(files_);
     send(indexes_);
     check_complete();
+    if (!at_target_.empty()) give_up_late();
     for (const auto& claim : claims_) claim->check();
     send(manifests_);
     for (const auto* marks : {&marks_, &earlier_marks_})
       for (const std::string& name : *marks) forget(name);
+  }
+
+  /// Of an upload that an earlier command began.
+  void give_up_late() {
+    std::set<std::string> sent;
+    for (const auto* files : {&files_, &indexes_})
+      for (const File& file : *files) sent.insert(file.object.name);
+    uploads_->give_up_late([&](const std::string& name) { return sent.contains(name); });
   }
 
   [[noreturn]] void refuse_other(const File& file) {

@@ -321,6 +321,16 @@ TEST_CASE("a record that another upload removes after it was listed is not one")
   CHECK(set.server.open_uploads() == 0);
 }
 
+TEST_CASE("an upload that a killed command began, and that the store begins only now, does not stay open") {
+  Fixture set;
+  set.server.put("set/" + kFirst, set.shards.content.at(kFirst));  // what the command had sent before
+  set.server.set_fault([&, is_first = true](const ServedRequest& request) mutable {
+    return request.method == "POST" && std::exchange(is_first, false) ? WriteFault::late_begin : WriteFault::none;
+  });
+  set.upload();
+  CHECK(set.server.open_uploads() == 0);
+}
+
 TEST_CASE("two uploads of one set at the same time make one set") {
   Fixture set;
   std::jthread other([&] {
