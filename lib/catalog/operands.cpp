@@ -171,7 +171,7 @@ class Resolver {
     return fs::exists(status);
   }
 
-  /// False for what is no pattern, and when no bucket has an object or a folder of this very name.
+  /// False if it is not a pattern, and when no bucket has an object or a folder of this very name.
   bool add_existing_object(const std::string& operand) {
     if (operand.find_first_of("{}") == std::string::npos && !has_wildcards(operand)) return false;
     const ObjectLocation location = parse_location(operand);
