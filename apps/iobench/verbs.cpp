@@ -3,7 +3,6 @@
 #include "bench/compare/ab_runs.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "programs.hpp"
-#include "remedy_words.hpp"
 #include "stores_topic.hpp"
 
 namespace shardkit::apps {
@@ -66,7 +65,6 @@ cli::App iobench_app() {
                 {"stores", "explain/staging.md"}},
       .shared_topics = {stores_topic()},
       .option_values = {{"preset", preset_names()}},
-      .remedies = remedy_words(),
       .result_variable = bench::kResultVariable};
 }
 

@@ -1,7 +1,6 @@
 #include "shardctl/verbs.hpp"
 
 #include "programs.hpp"
-#include "remedy_words.hpp"
 #include "stores_topic.hpp"
 
 namespace shardkit::apps {
@@ -63,8 +62,7 @@ cli::App shardctl_app() {
                 {"upload", "how-to/upload.md"},
                 {"cache", "how-to/node-cache.md"},
                 {"stores", "explain/staging.md"}},
-      .shared_topics = {stores_topic()},
-      .remedies = remedy_words()};
+      .shared_topics = {stores_topic()}};
 }
 
 }  // namespace shardkit::apps

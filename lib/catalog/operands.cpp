@@ -173,7 +173,9 @@ class Resolver {
 
   /// False if it is not a pattern, and when no bucket has an object or a folder of this very name.
   bool add_existing_object(const std::string& operand) {
-    if (operand.find_first_of("{}") == std::string::npos && !has_wildcards(operand)) return false;
+    const std::size_t key = std::min(operand.find('/', pattern_part(operand).first), operand.size());
+    const bool has_braces = operand.find_first_of("{}", key) != std::string::npos;
+    if (operand.find('{') < key || !(has_braces || has_wildcards(operand))) return false;
     const ObjectLocation location = parse_location(operand);
     if (location.kind != ObjectLocation::Kind::bucket) return false;
     const OpenObject open = inputs_.object(location);
@@ -186,7 +188,7 @@ class Resolver {
         return false;
       }
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::denied) throw;
+      if (error.code() != ErrorCode::denied && error.code() != ErrorCode::not_found) throw;
       return false;
     }
     return true;

@@ -409,7 +409,6 @@ bool is_terminal(int fd) { return isatty(fd) == 1 && environment("TERM", "") != 
 }  // namespace
 
 int run_app(const App& app, std::span<const std::string> args, const Console& console) {
-  remedy::use_words(app.remedies);
   if (args.empty()) {
     console.err << brief_program_help(app, console.columns);
     return kUsageExit;

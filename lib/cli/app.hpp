@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "core/remedies.hpp"
 
 namespace shardkit::cli {
 
@@ -36,8 +35,6 @@ struct App {
   std::vector<SharedTopic> shared_topics = {};
   /// Values of options that come from a table, for completion: {"preset", {"resnet50-h100", ...}}.
   std::vector<std::pair<std::string_view, std::vector<std::string_view>>> option_values = {};
-  /// The words of remedies in messages.
-  std::span<const remedy::Words> remedies = {};
   /// Environment variable with a path to which verbs write their envelope, as to --json; null: none.
   const char* result_variable = nullptr;
 };

@@ -1,69 +1,14 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-/// Advice in messages that is a command or an option of the programs. The library knows what helps; the words are in a
-/// table of the programs (apps/remedy_words.cpp), which tests/cli/remedies_table_test.py executes word for word. Other
-/// advice, about mounts, kernels or hardware, is next to its message.
+/// Advice in messages that is a command or an option of the programs: all of it is here, and
+/// tests/cli/remedies_table_test.py executes each word for word. "OUT", "DST", "FILE" and "EXTRA" are names that the
+/// user chooses. Other advice, about mounts, kernels or hardware, is next to its message.
 namespace shardkit::remedy {
-
-enum class Act {
-  // commands
-  verify,
-  list,
-  reshard,
-  convert,
-  list_classes,
-  add_header,
-  from_parquet,
-  plan,
-  merge,
-  parts,
-  index,
-  index_replace,
-  move_away,
-  evict,
-  release,
-  release_all,
-  check_repair,
-  stage,
-  // options of them
-  set_folder,
-  salvage,
-  mark_duplicates,
-  drop_bad,
-  merge_classes,
-  rename,
-  shards,
-  multiple_of,
-  leave_out,
-  max_bad,
-  index_reader,
-  stage_in_cache,
-  stage_by_size,
-};
-constexpr auto enum_names(Act) {
-  return std::to_array<std::string_view>(
-      {"verify",       "list",           "reshard",      "convert", "list_classes",  "add_header", "from_parquet",
-       "plan",         "merge",          "parts",        "index",   "index_replace", "move_away",  "evict",
-       "release",      "release_all",    "check_repair", "stage",   "set_folder",    "salvage",    "mark_duplicates",
-       "drop_bad",     "merge_classes",  "rename",       "shards",  "multiple_of",   "leave_out",  "max_bad",
-       "index_reader", "stage_in_cache", "stage_by_size"});
-}
-
-/// The words for an act.
-struct Words {
-  Act act;
-  std::string_view command;  ///< "{}" is filled in by the message; "OUT" is a folder that the user chooses
-};
-/// Sets the words of all acts for this process, before it starts other threads; they are not copied. Without them a
-/// command is the name of its act and its operands.
-void use_words(std::span<const Words> words);
 
 /// Operands of the user in a command, as shell words. An address with a login or a query, which messages do not show,
 /// cannot be pasted: "SHARDS" replaces it, as in the verb's help.

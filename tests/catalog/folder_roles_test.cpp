@@ -29,10 +29,12 @@ struct Tree {
   /// The options of the commands, "FOLDER OPTIONS".
   Files commands(const std::string& parent = {}) {
     Files found = commands_for_parts(source, parent);
-    const std::string start = "convert " + dir.path("src/");
+    const std::string start = "shardctl convert " + dir.path("src/");
     for (std::string& command : found) {
       REQUIRE(command.starts_with(start));
       command.erase(0, start.size());
+      const std::size_t target = command.find(" DST");
+      command.replace(target, 4, command[target + 4] == '/' ? " " : "");
     }
     return found;
   }

@@ -117,17 +117,17 @@ TEST_CASE("a folder that is named as a set never becomes a class, whatever it co
 TEST_CASE("the refusal of sets has the commands for their shape") {
   const std::string flat = refusal({"train2017/1.jpg", "val2017/2.jpg", "annotations/instances.json"});
   CHECK(says(flat, "the sets train2017 and val2017, and also 'annotations', which are not classes: "));
-  CHECK(says(flat, "/src/train2017 --unlabeled`"));
-  CHECK(says(flat, "/src/train2017 --list FILE.csv --label-column NAME`"));
+  CHECK(says(flat, "/src/train2017 DST --unlabeled`"));
+  CHECK(says(flat, "/src/train2017 DST --list FILE.csv --label-column NAME`"));
   CHECK(!says(flat, "move"));
 
   const std::string alone = refusal({"train/cat/1.jpg"});
-  CHECK(says(alone, "convert it alone: `convert "));
-  CHECK(says(alone, "/src/train`"));
+  CHECK(says(alone, "convert it alone: `shardctl convert "));
+  CHECK(says(alone, "/src/train DST`"));
 
   const std::string others = refusal({"train/cat/1.jpg", "val/cat/1.jpg", "extra/1.jpg"});
-  CHECK(says(others, "move 'extra' away, or convert each with the classes of all: `list_classes "));
-  CHECK(says(others, "/src/train --class-map classes.txt`"));
+  CHECK(says(others, "move 'extra' away, or convert each with the classes of all: `find "));
+  CHECK(says(others, "/src/train DST --class-map classes.txt`"));
 
   CHECK(says(refusal({"Train/cat/1.jpg", "val2017/cat/1.jpg"}), "rename them to train, val and test, or convert each"));
   for (const std::vector<std::string>& stray :

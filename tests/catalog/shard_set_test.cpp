@@ -64,14 +64,15 @@ TEST_CASE("a folder's compressed tars are taken where they are asked for, else p
   CHECK(names(set) == Names{"d.tar"});
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings()[0].code == "compressed_passed_over");
-  CHECK(context.warnings()[0].text.find("and 2 more are compressed and skipped; `reshard ") != std::string::npos);
+  CHECK(context.warnings()[0].text.find("and 2 more are compressed and skipped; `shardctl reshard ") !=
+        std::string::npos);
 }
 
 TEST_CASE("a folder of compressed tars alone is refused with the command that unpacks them") {
   TempDir dir;
   write_file(dir.path("a.tar.gz"), "x");
   CHECK(code_of({dir.path()}) == ErrorCode::unsupported);
-  CHECK_THROWS_WITH_AS(resolved({dir.path()}), doctest::Contains(("`reshard " + dir.path()).c_str()), Error);
+  CHECK_THROWS_WITH_AS(resolved({dir.path()}), doctest::Contains(("`shardctl reshard " + dir.path()).c_str()), Error);
   CHECK(names(resolved({dir.path()}, FolderTars::all)) == Names{"a.tar.gz"});
   fs::create_directory(dir.path("empty"));
   CHECK(code_of({dir.path(), dir.path("empty")}) == ErrorCode::unsupported);
@@ -120,7 +121,7 @@ TEST_CASE("a damaged manifest is an error, not a set without one") {
   for (const char* text : {"{", "", R"({"format": "shardkit-manifest", "version": 1})"}) {
     write_file(dir.path(kManifestName), text);
     CHECK(code_of({dir.path()}) == ErrorCode::corrupt);
-    CHECK_THROWS_WITH_AS(resolved({dir.path("a.tar")}), doctest::Contains("index_replace "), Error);
+    CHECK_THROWS_WITH_AS(resolved({dir.path("a.tar")}), doctest::Contains("shardctl index "), Error);
   }
   fs::remove(dir.path(kManifestName));
   CHECK_FALSE(resolved({dir.path()}).manifest);

@@ -1,4 +1,4 @@
-"""The table of apps/remedy_words.cpp, row by row: each command is provoked, run as it is printed, and has to work.
+"""The commands of lib/core/remedies.cpp, one by one: each is provoked, run as it is printed, and has to work.
 
     SHARDKIT_PROGRAMS=build/dev/apps python3 tests/cli/remedies_table_test.py
 """
@@ -23,7 +23,7 @@ from remedies import AWKWARD, RemedyTest  # noqa: E402
 
 
 class Table(RemedyTest):
-    """Walks the table of apps/remedy_words.cpp: a test for each row, here or in remedies_test.py, provokes the message,
+    """Walks the commands of lib/core/remedies.hpp: a test for each, here or in remedies_test.py, provokes the message,
     runs its command as it is printed, and ends with what verify or cache check calls sound."""
 
     def setUp(self):
@@ -61,8 +61,8 @@ class Table(RemedyTest):
         path.write_bytes(path.read_bytes()[:length])
 
     def test_every_row_has_a_test(self):
-        source = (pathlib.Path(__file__).resolve().parents[2] / "apps/remedy_words.cpp").read_text()
-        rows = re.findall(r'Words\{Act::(\w+), "', source)
+        source = (pathlib.Path(__file__).resolve().parents[2] / "lib/core/remedies.hpp").read_text()
+        rows = re.findall(r"^std::string (?:with_)?(?!in_text)(\w+)\(", source, re.MULTILINE)
         self.assertGreater(len(rows), 15)
         tests = "".join(path.read_text() for path in pathlib.Path(__file__).parent.glob("remedies*_test.py"))
         self.assertEqual([row for row in rows if not re.search(rf"\btest_row_{row}\b", tests)], [])
@@ -83,7 +83,7 @@ class Table(RemedyTest):
         self.follow_all(self.found(self.shards))
         self.sound("OUT")
 
-    def test_row_reshard_unpacks_what_is_compressed(self):
+    def test_row_reshard_unread(self):
         self.write_shards(a=self.samples(1, 2))
         path = self.folder / self.shards / "a.tar"
         path.write_bytes(gzip.compress(path.read_bytes()))
@@ -302,7 +302,7 @@ class Table(RemedyTest):
         self.follow(self.advised(self.call("shardctl", "reshard", self.shards, target), 4)[0])
         self.sound(target)
 
-    def test_row_multiple_of(self):
+    def test_row_reshard_for_ranks(self):
         self.write_shards(a=self.samples(*range(8)))
         refused = self.call("shardctl", "stage", self.shards, "node", "--rank", "1", "--world", "2")
         self.follow(self.advised(refused, 2)[0])

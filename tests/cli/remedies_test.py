@@ -195,7 +195,7 @@ class Caching(RemedyTest):
         self.assertEqual(finished.returncode, 3, finished.stderr)
         return result_of(finished)["result"]["remedies"]
 
-    def test_row_check_repair(self):
+    def test_row_check_and_repair(self):
         """Its last command is that of test_row_stage."""
         for options in ((), ("--lease-id", "an other's $job"), ("--lease", "0"), ("--manifest", "none")):
             with self.subTest(options):

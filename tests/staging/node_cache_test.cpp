@@ -119,7 +119,7 @@ TEST_CASE("what cannot fit is an error that names who holds what until when, and
     CHECK(failure.says("old' (100 B) is leased by job-7 until 2026-01-01T01:00:00Z"));
     CHECK(failure.says(
         "new' (100 B) is in use by another command, leased by job-8 until 2026-01-01T02:00:00Z and by 1 more"));
-    CHECK(failure.says("`release "));
+    CHECK(failure.says("`shardctl cache release "));
   }
   for (const char* name : {"old", "new", "sub/middle"}) CHECK(cache.holds(name));
   check_space(cache.dir.path(), cache.wanted(100, 300), kNow, {});
@@ -257,17 +257,19 @@ TEST_CASE("the advice about a lease ends only this one, which a set below the fo
   const Cache cache;
   cache.lease("old", kNow + 1h);
   const auto advice = [&] { return release_advice({*look_at_staged(cache.dir.path("old"))}, kNow); };
-  CHECK(advice() == "; if that lease is no longer needed, run `release " + cache.dir.path("old") + " job-7`");
+  CHECK(advice() == "; if that lease is no longer needed, run `shardctl cache release " + cache.dir.path("old") +
+                        " --lease-id job-7`");
   SUBCASE("one that a process held which was killed can be released") {
     take_lease(*cache.files, cache.dir.path("old"), {"job-8", kNow, kNow + 2h, "holder"});
-    CHECK(advice() == "; if that lease is no longer needed, run `release " + cache.dir.path("old") + " job-8`");
+    CHECK(advice() == "; if that lease is no longer needed, run `shardctl cache release " + cache.dir.path("old") +
+                          " --lease-id job-8`");
   }
   SUBCASE("one that cannot be read has no id") {
     write_file(cache.dir.path("old/.shardkit/leases/x.json"), "?");
-    CHECK(advice().ends_with("run `release_all " + cache.dir.path("old") + "`"));
+    CHECK(advice().ends_with("run `shardctl cache release " + cache.dir.path("old") + " --all`"));
   }
   SUBCASE("one that is over is not named") {
     take_lease(*cache.files, cache.dir.path("old"), {"job-8", kNow - 9h, kNow - 1h});
-    CHECK(advice().ends_with(" job-7`"));
+    CHECK(advice().ends_with(" --lease-id job-7`"));
   }
 }

@@ -149,7 +149,7 @@ TEST_CASE("random order and --direct are refused with a remedy; other verbs neve
     const auto error = failure_of([&] { read(options, twins.context); });
     CHECK(error == ErrorCode::unsupported);
     CHECK(error.says("is compressed, so it is unpacked from start to end and cannot be read " + way));
-    CHECK(error.says("`reshard " + twins.folder.path("packed")));
+    CHECK(error.says("`shardctl reshard " + twins.folder.path("packed")));
   };
   ReadOptions options = read_options(twins.folder.path("packed"));
   options.mode = ReadMode::random;

@@ -192,7 +192,7 @@ TEST_CASE("compressed tars are shards; of a folder they are used if it has no pl
     const auto error = shardkit_test::failure_of([&] { refuse_compressed(input, "backwards"); });
     CHECK(error == ErrorCode::unsupported);
     CHECK(error.says("cannot be read backwards"));
-    CHECK(error.says("`reshard " + operand));
+    CHECK(error.says("`shardctl reshard " + operand));
   }
   const InputSet mixed = find_input({folder.path("mixed")}, context);
   REQUIRE(mixed.files.size() == 1);

@@ -71,7 +71,7 @@ TEST_CASE("shards that do not divide by the GPUs leave some with fewer: the next
   const LoaderAdvice uneven = advise(five_milliseconds(), cores(4), shards(10), batches);
   CHECK(uneven.is_uneven);
   CHECK(uneven.shards_needed == 12);
-  CHECK(uneven.reshard == "reshard train shards 12");
+  CHECK(uneven.reshard == "shardctl reshard train OUT --shards 12");
   const LoaderAdvice even = advise(five_milliseconds(), cores(4), shards(12), batches);
   CHECK_FALSE(even.is_uneven);
   CHECK_FALSE(even.shards_needed);
@@ -143,7 +143,7 @@ TEST_CASE("too few shards for the useful processes come with the command that wr
   CHECK(advice.limit == WorkerLimit::shards);
   CHECK(advice.wanted_workers == 4);
   CHECK(advice.shards_needed == 4);
-  CHECK(advice.reshard == "reshard train shards 4");
+  CHECK(advice.reshard == "shardctl reshard train OUT --shards 4");
   CHECK_FALSE(advise(five_milliseconds(), cores(4), shards(4), batches_of(256)).shards_needed);
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("fewer shards than GPUs have no line, only that command") {
   CHECK(advice.line.empty());
   CHECK(advice.code.empty());
   CHECK(advice.limit == WorkerLimit::shards);
-  CHECK(advice.reshard == "reshard train shards 4");  // 2 GPUs, 2 processes each
+  CHECK(advice.reshard == "shardctl reshard train OUT --shards 4");  // 2 GPUs, 2 processes each
 }
 
 TEST_CASE("an epoch ends with the process that has the most shards: 3 shards keep 2 processes as busy as 1.5") {

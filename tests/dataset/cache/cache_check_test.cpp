@@ -83,9 +83,9 @@ TEST_CASE("missing, short and wrong files are errors, each with its place, and t
   CHECK(result.errors == 3);
   CHECK(result.problems_total == 3);
   REQUIRE(result.remedies.size() == 3);
-  CHECK(result.remedies[0].starts_with("stage /src/old " + cache.dir.path("old")));
-  CHECK(result.remedies[1].starts_with("check_repair " + cache.dir.path("sub/new")));
-  CHECK(result.remedies[2].starts_with("stage /src/new " + cache.dir.path("sub/new")));
+  CHECK(result.remedies[0].starts_with("shardctl stage /src/old " + cache.dir.path("old")));
+  CHECK(result.remedies[1].starts_with("shardctl cache check " + cache.dir.path("sub/new")));
+  CHECK(result.remedies[2].starts_with("shardctl stage /src/new " + cache.dir.path("sub/new")));
   options.depth = CacheCheckDepth::structure;
   CHECK(found(check_of(options)) == Texts{"missing old/1.tar", "wrong_size sub/new/1.tar"});
 }
@@ -125,7 +125,7 @@ TEST_CASE("a marker without the journal and the files that it speaks of is an er
     CHECK(found(result) == Texts{"marker_mismatch sub/new"});
     CHECK(result.has_findings());
     REQUIRE(result.remedies.size() == 1);
-    CHECK(result.remedies[0].starts_with("stage /src/new " + cache.dir.path("sub/new")));
+    CHECK(result.remedies[0].starts_with("shardctl stage /src/new " + cache.dir.path("sub/new")));
   }
   options.repair = true;
   check_of(options);

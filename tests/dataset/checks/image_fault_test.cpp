@@ -189,7 +189,7 @@ TEST_CASE("verify finds cut images without decoding the others, and its remedy r
                                             {"image_other_format", 4}});
   REQUIRE(result.remedies.size() == 2);
   CHECK(result.remedies[0].starts_with("# no command repairs image_unsupported"));  // dropping it would lose an image
-  CHECK(result.remedies[1].find(" drop_bad") != std::string::npos);
+  CHECK(result.remedies[1].find(" --drop-bad") != std::string::npos);
 }
 
 TEST_CASE("a cut image is found wherever its pieces end") {
@@ -242,5 +242,5 @@ TEST_CASE("remedies name --drop-bad only for what it leaves out") {
   CHECK(decoded(folder.path()).remedies.empty());
   folder.write("s.tar", TarBuilder().sample("a", kPng, "0").sample("k", "no image", "0").end());
   REQUIRE(decoded(folder.path()).remedies.size() == 1);
-  CHECK(decoded(folder.path()).remedies[0].find(" drop_bad  # ") != std::string::npos);
+  CHECK(decoded(folder.path()).remedies[0].find(" --drop-bad  # ") != std::string::npos);
 }

@@ -198,7 +198,7 @@ TEST_CASE("more files that are not there than may be missing by chance stop the 
     fs::create_symlink("nowhere", f.tree.path(0, i));
   }
   const std::string text = refusal(f.options("out"), ErrorCode::not_found);
-  CHECK(contains(text, "leave_out max_bad 11 (or more: files are read while they are converted)"));
+  CHECK(contains(text, "--on-bad skip --max-bad 11 (or more: files are read while they are converted)"));
   CHECK(f.tars("out").empty());
   CHECK(contains(refusal(f.skipping("out"), ErrorCode::not_found), "11 files cannot be used, more than --max-bad"));
 }
@@ -373,12 +373,12 @@ TEST_CASE("--max-bad limits what is left out, and the message has the value that
   for (int i = 20; i < 29; ++i) write_file(f.tree.path(0, static_cast<std::uint64_t>(i)), kHtml);
   ConvertOptions none_left_out = f.skipping("out");
   none_left_out.sharding.max_bad = "0";
-  CHECK(contains(refusal(none_left_out, ErrorCode::corrupt), "leave_out max_bad 12`"));
+  CHECK(contains(refusal(none_left_out, ErrorCode::corrupt), "--on-bad skip --max-bad 12`"));
   const std::string text = refusal(f.skipping("out"), ErrorCode::corrupt);
   CHECK(contains(text, "found 12 bad samples in '"));
-  CHECK(contains(text, "leave_out max_bad 12`"));
+  CHECK(contains(text, "--on-bad skip --max-bad 12`"));
   CHECK(!fs::exists(f.dir.path("out/manifest.json")));
-  CHECK(contains(refusal(f.options("failing"), ErrorCode::corrupt), "leave_out max_bad 12`"));
+  CHECK(contains(refusal(f.options("failing"), ErrorCode::corrupt), "--on-bad skip --max-bad 12`"));
   ConvertOptions enough = f.skipping("out");
   enough.sharding.max_bad = "12";
   CHECK(run(enough).skipped == 12);
@@ -417,7 +417,7 @@ TEST_CASE("a source that went away stops the run, also where bad files are skipp
   fs::create_directory(f.tree.root + "/class_1");  // 40 files gone at once
   const std::string text = refusal(options, ErrorCode::io);
   CHECK(contains(text, "no longer exist: is all of it mounted?"));
-  CHECK(contains(text, "max_bad 40`"));
+  CHECK(contains(text, "--max-bad 40`"));
   fs::remove(f.tree.root + "/class_1");
   fs::rename(f.dir.path("away"), f.tree.root + "/class_1");
   CHECK(run(options).samples == 120);

@@ -353,12 +353,13 @@ TEST_CASE("merge says of a folder without parts what to do") {
   fs::remove_all(f.dir.path("out/.shardkit"));
   CHECK(refusal("out") == " has no parts to merge: its manifest.json already describes the whole set");
   fs::remove(f.dir.path("out/manifest.json"));
-  CHECK(refusal("out") == " has no parts to merge: `index " + f.dir.path("out") + "` writes a manifest for its shards");
+  CHECK(refusal("out") ==
+        " has no parts to merge: `shardctl index " + f.dir.path("out") + "` writes a manifest for its shards");
   ConvertOptions divided = f.options("sets");
   divided.split = {"train=0.5", "val=0.5"};
   run(divided);
-  CHECK(refusal("sets") == " has no parts to merge: merge each of the sets in it: `merge " + f.dir.path("sets/train") +
-                               "`, `merge " + f.dir.path("sets/val") + "`");
+  CHECK(refusal("sets") == " has no parts to merge: merge each of the sets in it: `shardctl merge " +
+                               f.dir.path("sets/train") + "`, `shardctl merge " + f.dir.path("sets/val") + "`");
 }
 
 TEST_CASE("a run that goes on says what it kept") {

@@ -162,7 +162,7 @@ TEST_CASE("a name with a space stops DALI's index alone, with the shard and the 
 TEST_CASE("errors name the shard where it is, also if the indexes go to another folder") {
   ShardFolder folder;
   folder.write("s.tar", TarBuilder().sample("a b", "i", "1").end());
-  const std::string command = "`reshard " + folder.path("s.tar") + "`";
+  const std::string command = "`shardctl reshard " + folder.path("s.tar") + " OUT`";
   Context context;
   IndexOptions options;
   options.shards = {folder.path()};

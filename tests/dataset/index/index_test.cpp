@@ -106,7 +106,7 @@ TEST_CASE("--replace gives up what a convert wrote, also if it is damaged") {
   IndexOptions options;
   options.shards = {folder.path("")};
   Context context;
-  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, context), doctest::Contains("index_replace "), Error);
+  CHECK_THROWS_WITH_AS(shardkit::dataset::index(options, context), doctest::Contains("shardctl index "), Error);
   options.replace = true;
   shardkit::dataset::index(options, context);
   CHECK(folder.read(kManifestName) == expected);

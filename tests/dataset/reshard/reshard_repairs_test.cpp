@@ -169,7 +169,7 @@ TEST_CASE("members of a sample that share an extension are numbered") {
                        .file("k.cls", "0")
                        .end());
   ReshardOptions options = tar.options();
-  CHECK(says(failure(options), "mark_duplicates"));
+  CHECK(says(failure(options), "--mark-duplicates"));
   options.mark_duplicates = true;
   run(options);
   CHECK(tar.result() == std::vector<ReadMember>{{"k", "2.jpg", fake_jpeg("there before")},
@@ -252,7 +252,7 @@ TEST_CASE("of a shard that is cut anywhere the whole samples are taken, with one
 TEST_CASE("a cut shard is refused with the command that salvages it") {
   const std::string whole = numbered_samples(3, "k").bytes();
   const OneTar tar(TarBuilder().raw(whole.substr(0, 2570)));
-  CHECK(says(failure(tar.options()), "salvage` takes the samples before that"));
+  CHECK(says(failure(tar.options()), "--salvage` takes the samples before that"));
   std::string damaged = whole;
   damaged[4096] = 'X';  // in the header of the third sample
   const OneTar flipped(TarBuilder().raw(damaged));
@@ -266,7 +266,7 @@ TEST_CASE("a cut shard is refused with the command that salvages it") {
 TEST_CASE("tars that were put together are refused with the command that takes all of their samples, and it does") {
   const std::string joined = numbered_samples(3, "a").bytes() + numbered_samples(4, "b").bytes();
   const OneTar tar(TarBuilder().raw(joined));
-  CHECK(says(failure(tar.options()), "salvage mark_duplicates` takes the samples of all of them"));
+  CHECK(says(failure(tar.options()), "--salvage --mark-duplicates` takes the samples of all of them"));
   ReshardOptions options = tar.options();
   options.salvage = true;
   const Repaired repaired = repair(options);
@@ -312,7 +312,7 @@ TEST_CASE("sets with other classes are merged by the names of their classes; onl
   options.inputs = {dir.path("shards/pets"), dir.path("shards/farm"), dir.path("shards/cats")};
   options.target = dir.path("merged");
   options.shuffle = 7;
-  CHECK(says(failure(options), " --shuffle 7 merge_classes` merges the sets"));
+  CHECK(says(failure(options), " --shuffle 7 --merge-classes` merges the sets"));
   options.merge_classes = true;
   CHECK(repair(options).result.samples == 18);
   const std::map<std::string, std::string> labels = {{"cat", "0"}, {"cow", "1"}, {"dog", "2"}, {"hen", "3"}};

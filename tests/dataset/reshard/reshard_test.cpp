@@ -401,7 +401,7 @@ TEST_CASE("the same key in two tars is refused with both places, or marked") {
   options.target = folder.path("out");
   const Error error = failure(options);
   CHECK(error.code() == ErrorCode::conflict);
-  for (const char* text : {"'k002'", "one/x.tar' at byte", "two/x.tar' at byte", "2 keys", "mark_duplicates"}) {
+  for (const char* text : {"'k002'", "one/x.tar' at byte", "two/x.tar' at byte", "2 keys", "--mark-duplicates"}) {
     CHECK_MESSAGE(says(error, text), error.what());
   }
   CHECK_FALSE(fs::exists(folder.path("out")));

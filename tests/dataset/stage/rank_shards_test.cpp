@@ -73,7 +73,7 @@ TEST_CASE("a rank without a shard is refused where webdataset would stop") {
   CHECK(failure == ErrorCode::usage);
   CHECK(failure.says("rank 3 of 8 gets no shard"));
   CHECK(failure.says("3 shards"));
-  CHECK(failure.says("multiple_of 8"));
+  CHECK(failure.says("--multiple-of 8"));
   CHECK(of(tens(3), {1, 2, 8}, RankSplit::webdataset) == Shards{1, 2});
   CHECK(failure_of([] { of({}, {0, 0, 1}, RankSplit::webdataset); }) == ErrorCode::usage);
 }

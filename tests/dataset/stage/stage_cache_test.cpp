@@ -178,7 +178,7 @@ TEST_CASE("another finished set is replaced with --limit alone, and never while 
     second.share.limit = 5000;
     CHECK(replace() == ErrorCode::no_space);
     CHECK(replace().says("leased by first until"));
-    CHECK(replace().says("`release "));
+    CHECK(replace().says("`shardctl cache release "));
     CHECK(node.holds("a"));
     remove_leases(*posix_file_system(), first.target, [](const auto&) { return true; });
     CHECK_FALSE(replace().failed);

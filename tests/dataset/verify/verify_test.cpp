@@ -66,7 +66,7 @@ TEST_CASE("checksums without anything to compare with are refused with the way t
   ShardFolder folder;
   folder.write("a.tar", good_samples(1));
   CHECK_THROWS_WITH_AS(verify_path(folder.path(), {.shards = {}, .depth = VerifyDepth::checksum, .threads = {}}),
-                       doctest::Contains("`index "), Error);
+                       doctest::Contains("`shardctl index "), Error);
 }
 
 TEST_CASE("indexes alone serve as checksums") {
