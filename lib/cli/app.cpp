@@ -6,6 +6,7 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -296,9 +297,9 @@ class CommandRun {
     const std::optional<Answer> answer = invocation_.answer();
     if (!answer) return text_report(report_.result);
     const bool adds = common_.verbose && !answer->complete;
+    const std::size_t columns = console_.out_is_terminal ? console_.columns : 0;
     std::string text = adds ? text_report(without_zeros(report_.result)) + "\n" : std::string();
-    text += answer_text(*answer, report_.elapsed_seconds,
-                        {.color = console_.out_color, .columns = console_.out_is_terminal ? console_.columns : 0});
+    text += answer_text(*answer, report_.elapsed_seconds, {.color = console_.out_color, .columns = columns});
     return text_.about_node ? text + node_line(report_) : text;
   }
 
@@ -397,16 +398,21 @@ bool wants_color(int fd) {
   return isatty(fd) == 1 && environment("NO_COLOR", "").empty() && environment("TERM", "dumb") != "dumb";
 }
 
-/// Columns of the terminal; 80 if there is none.
-std::size_t columns_of(int fd) {
-  winsize size{};
-  return ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ? kHelpWidth : size.ws_col;
-}
-
 /// True if a line can be redrawn in place.
 bool is_terminal(int fd) { return isatty(fd) == 1 && environment("TERM", "") != "dumb"; }
 
 }  // namespace
+
+std::size_t rows_of(int fd) {
+  winsize size{};
+  if (isatty(fd) != 1) return std::numeric_limits<std::size_t>::max();
+  return ioctl(fd, TIOCGWINSZ, &size) != 0 ? kReportRows : std::max<std::size_t>(size.ws_row, kReportRows);
+}
+
+std::size_t columns_of(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ? kHelpWidth : size.ws_col;
+}
 
 int run_app(const App& app, std::span<const std::string> args, const Console& console) {
   remedy::use_words(app.remedies);
