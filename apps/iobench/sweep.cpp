@@ -97,6 +97,7 @@ cli::Command sweep_command() {
                     {"iobench sweep shards/train --mode read --budget 1m", "storage only"},
                     {"iobench sweep shards --mode load --cache warm --batch 256 --step-time 200ms",
                      "only the loader of a job"}},
+       .labels = true,
        .about_node = true},
       bench::sweep, [](const bench::SweepResult& result) { return answer_sweep(result, cli::rows_of(STDOUT_FILENO)); });
 }

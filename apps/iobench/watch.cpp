@@ -322,6 +322,7 @@ cli::Command watch_command() {
                     {"iobench watch /data --budget 50s --prometheus /var/lib/metrics/watch.prom",
                      "metrics of the last minute, from a timer"}},
        .prometheus = true,
+       .labels = true,
        .live = true},
       watch_to_output, answer_watch);
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -65,17 +66,22 @@ class CommandRun {
   }
 
   ParseOutcome parse(const std::vector<std::string>& args) {
-    try {
-      const ParseOutcome outcome = parse_options(command_, app_.elsewhere, invocation_, common_, args);
-      for (std::optional<std::string>* file : {&common_.json, &common_.prometheus, &common_.junit, &common_.markdown}) {
-        if (*file) *file = named_for_node(**file);
+    ParseOutcome outcome = ParseOutcome::run;  // also to report a failure, in JSON too
+    const auto attempt = [&](auto&& part) {
+      try {
+        part();
+      } catch (...) {
+        if (!report_.outcome.failure) report_.outcome = failed(std::current_exception(), 0);
       }
-      report_.labels = parse_labels(common_.labels);
-      return outcome;
-    } catch (...) {
-      report_.outcome = failed(std::current_exception(), 0);
-      return ParseOutcome::run;  // to report the failure, in JSON too
+    };
+    attempt([&] { outcome = parse_options(command_, app_.elsewhere, invocation_, common_, args); });
+    for (std::optional<std::string>* file : {&common_.json, &common_.prometheus, &common_.junit, &common_.markdown}) {
+      if (!*file) continue;
+      const std::string pattern = *std::exchange(*file, std::nullopt);  // no file has the name of a pattern
+      attempt([&] { *file = named_for_node(pattern); });
     }
+    attempt([&] { report_.labels = parse_labels(common_.labels); });
+    return report_.outcome.failure ? ParseOutcome::run : outcome;
   }
 
   /// Does the work unless parsing failed, then reports.
