@@ -117,7 +117,8 @@ cli::Command checkpoint_command() {
                     {"iobench checkpoint /ssd --drain-to /nfs --step-time 2s --checkpoint-every 500",
                      "fast disk first, then copy to slower storage: does that keep up?"}},
        .main = {"mode", "preset", "bytes", "threads", "direct", "repeat", "drain-to", "step-time", "checkpoint-every"},
-       .prometheus = true},
+       .prometheus = true,
+       .labels = true},
       bench::checkpoint, answer_checkpoint);
 }
 

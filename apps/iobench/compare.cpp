@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/markup.hpp"
+#include "core/metric_text.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
@@ -40,23 +41,19 @@ void print_differences(const std::vector<bench::Difference>& differences, std::s
   }
 }
 
-stats::ChangeVerdict verdict_of(const bench::CompareRow& row) { return row.change.verdict; }
-bench::GateVerdict verdict_of(const bench::GateRow& row) { return row.verdict; }
-
-/// Verdict, name and text of each, in columns; the text below the name if that is too wide for a terminal.
-template <class Row>
-void print_rows(const std::vector<Row>& rows, std::string& out) {
+/// Verdict, name and text of each requirement; the text below the name if that is too wide for a terminal.
+void print_gate(const std::vector<bench::GateRow>& rows, std::string& out) {
   constexpr std::size_t kIndent = 14;
   if (rows.empty()) return;
   std::size_t width = 0;
   std::size_t text_width = 0;
-  for (const Row& row : rows) width = std::max(width, row.metric.size());
-  for (const Row& row : rows) text_width = std::max(text_width, row.text.size());
+  for (const bench::GateRow& row : rows) width = std::max(width, row.metric.size());
+  for (const bench::GateRow& row : rows) text_width = std::max(text_width, row.text.size());
   const bool fits = kIndent + width + 2 + text_width <= cli::kReportColumns;
   const auto to = std::back_inserter(out);
   out += '\n';
-  for (const Row& row : rows) {
-    fmt::format_to(to, "{:<12}  {:<{}}", enum_name(verdict_of(row)), row.metric, fits ? width : 0);
+  for (const bench::GateRow& row : rows) {
+    fmt::format_to(to, "{:<12}  {:<{}}", enum_name(row.verdict), row.metric, fits ? width : 0);
     if (fits) fmt::format_to(to, "  {}", row.text);
     out += '\n';
     if (fits) continue;
@@ -64,6 +61,28 @@ void print_rows(const std::vector<Row>& rows, std::string& out) {
       fmt::format_to(to, "{:{}}{}\n", "", kIndent, line);
     }
   }
+}
+
+/// One line for each metric, so that all fit a terminal; intervals and p values are in the JSON and with --verbose.
+void print_rows(const std::vector<bench::CompareRow>& rows, std::string& out) {
+  if (rows.empty()) return;
+  std::vector<std::string> changes;
+  for (const bench::CompareRow& row : rows) {
+    changes.push_back(row.change.ratio ? bench::signed_percent(*row.change.ratio) : "-");
+  }
+  const std::size_t width =
+      std::ranges::max_element(rows, {}, [](const auto& row) { return row.metric.size(); })->metric.size();
+  const std::size_t change_width = std::ranges::max_element(changes, {}, &std::string::size)->size();
+  const auto to = std::back_inserter(out);
+  out += '\n';
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bench::CompareRow& row = rows[i];
+    const Unit unit = bench::compare_metric(row.metric, "metric").unit;
+    fmt::format_to(to, "{:<13} {:<{}} {:>{}}  {} to {}\n",
+                   fmt::format("{}{}", enum_name(row.change.verdict), row.derived ? "*" : ""), row.metric, width,
+                   changes[i], change_width, metric_text(row.base, unit), metric_text(row.changed, unit));
+  }
+  if (std::ranges::any_of(rows, &bench::CompareRow::derived)) out += "* follows from others and does not count\n";
 }
 
 cli::CiCase::Outcome outcome_of(stats::ChangeVerdict verdict, bool fail_on_inconclusive) {
@@ -104,6 +123,9 @@ std::vector<cli::CiCase> ci_cases(const bench::CompareResult& result) {
   return cases;
 }
 
+stats::ChangeVerdict verdict_of(const bench::CompareRow& row) { return row.change.verdict; }
+bench::GateVerdict verdict_of(const bench::GateRow& row) { return row.verdict; }
+
 template <class Row>
 void add_table(const std::vector<Row>& rows, std::string& out) {
   if (rows.empty()) return;
@@ -135,7 +157,7 @@ cli::Answer answer_compare(const bench::CompareResult& result) {
   std::string& out = answer.body;
   print_differences(result.differences, out);
   print_rows(result.rows, out);
-  print_rows(result.gate, out);
+  print_gate(result.gate, out);
   if (!result.hints.empty()) out += '\n';
   for (const std::string& hint : result.hints) out += fmt::format("hint: {}\n", hint);
   return answer;

@@ -86,7 +86,8 @@ cli::Command decode_command() {
                     {"iobench decode shards/train --crop 224 --scaling", "crops on 1, 2, 4, ... threads"},
                     {"iobench decode shards/train --augment imagenet --dtype f16", "also the cost of normalizing"},
                     {"iobench decode shards/train --backend nvjpeg --batch 256", "on a GPU, helped by the CPU"}},
-       .main = {"backend", "threads", "crop", "augment", "dtype", "samples", "scaling"}},
+       .main = {"backend", "threads", "crop", "augment", "dtype", "samples", "scaling"},
+       .labels = true},
       bench::decode, answer_decode);
 }
 

@@ -5,46 +5,41 @@
 #include <fmt/format.h>
 
 #include "bench/requirement/requirement.hpp"
-#include "cli/field_text.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::apps {
 namespace {
 
+/// One line of at most 80 columns.
 std::string delivers(const bench::LoaderAdvice& loader, bool can_calibrate, bool is_disturbed) {
   std::string how = loader.calibrated ? "calibrated with --python" : "estimated";
-  if (!loader.calibrated) how += can_calibrate ? "; --python measures it" : "; `iobench run --python` measures it";
-  return fmt::format("# about {}{} ({}),{}{} of /dev/shm\n", bench::sample_rate_text(loader.samples_per_second),
-                     is_disturbed ? " on an idle machine" : "", how, is_disturbed ? "\n# " : " ",
-                     format_rounded_size(loader.dev_shm_needed));
-}
-
-/// Commands for more shards.
-std::string reshard_hint(const bench::LoaderAdvice& loader) {
-  if (loader.is_uneven) {
-    return fmt::format(
-        "hint: the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and\n"
-        "DDP waits for them for ever. As many as divide: `{}`\n",
-        cli::printable(loader.reshard));
-  }
-  if (!loader.shards_needed) return {};
-  const std::string shards = format_count(*loader.shards_needed, "shard");
-  if (loader.wanted_workers == 0) {
-    return fmt::format("hint: the GPUs need {}: `{}`\n", shards, cli::printable(loader.reshard));
-  }
-  return fmt::format(
-      "hint: {} per GPU {} {}: `{}`\n",
-      loader.wanted_workers == 1 ? "1 loader process" : fmt::format("{} loader processes", loader.wanted_workers),
-      loader.wanted_workers == 1 ? "needs" : "need", shards, cli::printable(loader.reshard));
+  if (!loader.calibrated && can_calibrate && !is_disturbed) how += "; --python measures it";
+  return fmt::format("# about {}{} ({}), {} of /dev/shm\n", bench::sample_rate_text(loader.samples_per_second),
+                     is_disturbed ? " on an idle machine" : "", how, format_rounded_size(loader.dev_shm_needed));
 }
 
 }  // namespace
 
+std::string reshard_hint(const bench::LoaderAdvice& loader) {
+  if (loader.is_uneven) {
+    return fmt::format(
+        "the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and DDP waits for them for ever. As "
+        "many as divide: `{}`",
+        loader.reshard);
+  }
+  if (!loader.shards_needed) return {};
+  const std::string shards = format_count(*loader.shards_needed, "shard");
+  if (loader.wanted_workers == 0) return fmt::format("the GPUs need {}: `{}`", shards, loader.reshard);
+  return fmt::format(
+      "{} per GPU {} {}: `{}`",
+      loader.wanted_workers == 1 ? "1 loader process" : fmt::format("{} loader processes", loader.wanted_workers),
+      loader.wanted_workers == 1 ? "needs" : "need", shards, loader.reshard);
+}
+
 std::string short_loader_text(const bench::LoaderAdvice& loader, bool is_disturbed) {
-  if (loader.line.empty()) return reshard_hint(loader);
+  if (loader.line.empty()) return {};
   return fmt::format("DataLoader  num_workers={}: about {}{}; code with --verbose\n", loader.workers,
-                     bench::sample_rate_text(loader.samples_per_second), is_disturbed ? " on an idle machine" : "") +
-         reshard_hint(loader);
+                     bench::sample_rate_text(loader.samples_per_second), is_disturbed ? " if idle" : "");
 }
 
 std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate, bool is_disturbed) {
@@ -58,7 +53,7 @@ std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate, b
     out = loader.code;
   }
   if (!loader.line.empty()) out += delivers(loader, can_calibrate, is_disturbed);
-  return out + reshard_hint(loader);
+  return out;
 }
 
 }  // namespace shardkit::apps

@@ -1,17 +1,40 @@
 #include "bench/model/model.hpp"
 
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/requirement/requirement.hpp"
 #include "cli/command.hpp"
 #include "cli/text_report.hpp"
 #include "core/field_tree.hpp"
+#include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
+
+namespace {
+
+/// MLPerf Storage divides by 2^20 and prints MB/s: people compare its numbers with these.
+std::vector<std::string> mlperf_units(const bench::ModelResult& result) {
+  constexpr double kMlperfMegabyte = 1 << 20;
+  const bool is_of_mlperf = result.edition && result.edition->starts_with("MLPerf");
+  if (!result.presets.empty()) return {"MLPerf Storage prints MiB/s as MB/s: 1,000 MB/s there are 1.05 GB/s here"};
+  if (!is_of_mlperf || !result.required) return {};
+  const double there = result.required->bytes_per_second / kMlperfMegabyte;
+  return {fmt::format("MLPerf Storage prints MiB/s as MB/s: {} here are {} MB/s there",
+                      format_rate(result.required->bytes_per_second), bench::rate_number(there))};
+}
+
+}  // namespace
 
 cli::Answer answer_model(const bench::ModelResult& result) {
   bench::ModelResult numbers = result;
   numbers.text.clear();  // shown above
   return {.headline = result.text,
           .body = cli::text_report(shardkit::field_tree([&](FieldList& v) { numbers.describe(v); })),
+          .hints = mlperf_units(result),
           .complete = true};
 }
 

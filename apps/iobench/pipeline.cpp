@@ -165,7 +165,8 @@ cli::Command pipeline_command() {
                      "how much pinned memory, GPU kernels and nvJPEG gain, one after the other"}},
        .main = {"preset", "gpus", "batch", "step-time", "epochs", "prefetch", "workers", "cache", "backend", "ladder",
                 "budget", "trace"},
-       .prometheus = true},
+       .prometheus = true,
+       .labels = true},
       bench::pipeline, answer_pipeline);
 }
 

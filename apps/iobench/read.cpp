@@ -128,7 +128,8 @@ cli::Command read_command() {
                      "can a job that reads 1.5 GB/s stream from the bucket, or should the data be staged?"}},
        .main = {"mode", "threads", "block", "engine", "depth", "direct", "cache", "samples", "budget", "repeat",
                 "required-rate"},
-       .prometheus = true},
+       .prometheus = true,
+       .labels = true},
       bench::read, answer_read);
 }
 

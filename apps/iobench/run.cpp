@@ -6,7 +6,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "cli/app.hpp"
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "cli/text_report.hpp"
@@ -102,46 +104,66 @@ std::vector<std::string> hints_of(const bench::RunResult& result) {
 
 std::size_t lines_of(const std::string& sentence) { return cli::wrap(sentence, cli::kReportColumns).size(); }
 
-/// As many hints as `rows` of a terminal allow, at most three; --verbose shows all.
-void add_hints(const bench::RunResult& result, std::size_t rows, cli::Answer& answer) {
+std::size_t rows_of(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count(cli::broken_at_blanks(text, cli::kReportColumns), '\n'));
+}
+
+/// The rows of all but the loader and the hints: with the line to repeat it, that about the node, and the prompt.
+std::size_t rows_of_others(const cli::Answer& answer) {
+  constexpr std::size_t kLast = 3;
+  std::size_t rows = kLast + rows_of(answer.body) + lines_of(answer.headline + " (1.00 s)");
+  for (const std::string& remark : answer.remarks) rows += lines_of(remark);
+  return rows;
+}
+
+/// The code for a job if `most` rows have space for it and what must be said of the shards; otherwise a line.
+void add_loader(const bench::RunResult& result, std::size_t most, cli::Answer& answer) {
+  const bool is_disturbed = result.neighbors.disturb();
+  const std::string must = reshard_hint(result.summary.loader);
+  const std::string code = '\n' + loader_text(result.summary.loader, true, is_disturbed);
+  const std::size_t rows = rows_of_others(answer) + rows_of(code) + (must.empty() ? 1 : lines_of("hint: " + must) + 1);
+  if (result.summary.requirement && rows <= most) {
+    answer.code = code;
+  } else {
+    answer.body += '\n' + short_loader_text(result.summary.loader, is_disturbed);
+  }
+  if (!must.empty()) answer.hints.push_back(must);
+}
+
+/// As many hints as `most` rows have space for, at most three; --verbose shows all.
+void add_hints(const bench::RunResult& result, std::size_t most, cli::Answer& answer) {
   constexpr std::size_t kMostHints = 3;
-  std::vector<std::string> hints = hints_of(result);
+  const std::vector<std::string> hints = hints_of(result);
+  std::size_t rows = rows_of_others(answer) + rows_of(answer.code) + 1;  // that which counts the others
+  for (const std::string& hint : answer.hints) rows += lines_of("hint: " + hint);
   std::size_t shown = 0;
   for (; shown < std::min(hints.size(), kMostHints); ++shown) {
-    const std::size_t needed = lines_of("hint: " + hints[shown]);
-    if (needed > rows) break;
-    rows -= needed;
+    rows += lines_of("hint: " + hints[shown]);
+    if (rows > most) break;
+    answer.hints.push_back(hints[shown]);
   }
   if (shown < hints.size()) {
     answer.end = fmt::format("{} more with --verbose\n", format_count(hints.size() - shown, "hint"));
   }
-  hints.resize(shown);
-  answer.hints = std::move(hints);
 }
-
-std::size_t rows_of(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')); }
 
 }  // namespace
 
-cli::Answer answer_run(const bench::RunResult& result) {
+cli::Answer answer_run(const bench::RunResult& result, std::size_t rows) {
   const bench::RunSummary& summary = result.summary;
   cli::Answer answer{.headline = summary.verdict.text};
   if (summary.stage_table.empty()) {  // interrupted before the end of all stages
     answer.next = {result.command};
     return answer;
   }
-  std::string& out = answer.body;
   if (!summary.verdict.remedy.empty()) answer.remarks.push_back(summary.verdict.remedy);
+  std::string& out = answer.body;
   out += '\n';
   stage_table(result, out);
   repeated(result, out);
   presets(result, out);
-  out += '\n' + (summary.requirement ? loader_text(summary.loader, true, result.neighbors.disturb())
-                                     : short_loader_text(summary.loader, result.neighbors.disturb()));
-  constexpr std::size_t kRowsOfOthers = 5;  // the first line on two, that to repeat it, that about the node, the prompt
-  std::size_t rows = rows_of(out) + kRowsOfOthers;
-  for (const std::string& remark : answer.remarks) rows += lines_of(remark);
-  add_hints(result, cli::kReportRows - std::min(rows, cli::kReportRows), answer);
+  add_loader(result, rows, answer);
+  add_hints(result, rows, answer);
   answer.end += fmt::format("same again: {}\n", cli::printable(result.command));
   return answer;
 }
@@ -167,7 +189,7 @@ cli::Command run_command() {
        .labels = true,
        .about_node = true,
        .doubts = true},
-      bench::run, answer_run);
+      bench::run, [](const bench::RunResult& result) { return answer_run(result, cli::rows_of(STDOUT_FILENO)); });
 }
 
 }  // namespace shardkit::apps

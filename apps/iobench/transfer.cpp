@@ -96,7 +96,8 @@ cli::Command transfer_command() {
                     {"iobench transfer --kinds pinned --bytes 38535168 --depth 1,2,4",
                      "batches of 256 x 3 x 224 x 224 bytes, on several streams"},
                     {"iobench transfer --gds /nvme/shard-000000.tar", "cuFile compared with pread and pinned copies"}},
-       .main = {"kinds", "bytes", "depth", "device", "numa", "gds"}},
+       .main = {"kinds", "bytes", "depth", "device", "numa", "gds"},
+       .labels = true},
       bench::transfer, answer_transfer);
 }
 

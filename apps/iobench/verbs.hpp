@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "cli/app.hpp"
+#include "cli/command.hpp"
 #include "core/context.hpp"
 
 namespace shardkit::bench {
@@ -60,21 +62,25 @@ cli::Answer answer_pipeline(const bench::PipelineResult& result);
 cli::Answer answer_read(const bench::ReadResult& result);
 
 /// `iobench run` in text: the verdict first, what would close the gap, the table of stages
-/// with required, measured and headroom, the DataLoader line, the environment.
-cli::Answer answer_run(const bench::RunResult& result);
+/// with required, measured and headroom, the DataLoader, hints. `rows`: of the terminal, which decide what is left to
+/// --verbose.
+cli::Answer answer_run(const bench::RunResult& result, std::size_t rows = cli::kReportRows);
 
-/// `iobench sweep` in text: the settings and the lines that use them, then every curve with its knee.
-cli::Answer answer_sweep(const bench::SweepResult& result);
+/// `iobench sweep` in text: the settings and the lines that use them, then every curve with its knee. `rows`: of the
+/// terminal.
+cli::Answer answer_sweep(const bench::SweepResult& result, std::size_t rows = cli::kReportRows);
 
 /// `iobench transfer` in text: the verdict, a table of rates for each GPU, what pinning costs, and the links.
 cli::Answer answer_transfer(const bench::TransferResult& result);
 
-/// The names above the columns of watch_line(), for rows like this one; columns without a value are left out.
-std::string watch_heading(const bench::WatchRow& row);
+/// The names above the columns of watch_line(), for rows like this one; columns without a value are left out, and those
+/// that matter less if they do not fit into `width`.
+std::string watch_heading(const bench::WatchRow& row, std::size_t width = cli::kReportColumns);
 
 /// An interval as a line for people; "-" stands for a value that is unknown. `shape` is the row whose heading stands
 /// above.
-std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape);
+std::string watch_line(const bench::WatchRow& row, const bench::WatchRow& shape,
+                       std::size_t width = cli::kReportColumns);
 
 /// The end of `iobench watch`: the verdict, its figures, what to do, shares of the time by what was short, and
 /// findings. Behind JSON lines it is one more of them, {"event":"verdict",...}, with all of the result but its rows.

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "cli/app.hpp"
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "cli/output_files.hpp"
@@ -69,12 +71,13 @@ struct Column {
   std::string (*text)(const WatchRow&);
 };
 
-/// Columns for a terminal of 80: those that matter less are left out if there is no space for them.
+/// Columns for a terminal: those that matter less are left out if there is no space for them.
 class Columns {
  public:
+  explicit Columns(std::size_t most) : most_(most) {}
+
   Columns& add(const Column& column) {
-    constexpr std::size_t kMost = 79;
-    if (width_ + column.width > kMost) return *this;
+    if (width_ + column.width >= most_) return *this;
     width_ += column.width;
     columns_.push_back(column);
     return *this;
@@ -83,6 +86,7 @@ class Columns {
   const std::vector<Column>& all() const { return columns_; }
 
  private:
+  const std::size_t most_;
   std::size_t width_ = kBottleneckWidth;  // the first one
   std::vector<Column> columns_;
 };
@@ -143,14 +147,17 @@ void add_others(const WatchRow& shape, Columns& columns) {
 }
 
 /// The most telling ones first.
-std::vector<Column> columns_for(const WatchRow& shape) {
-  Columns columns;
+std::vector<Column> columns_for(const WatchRow& shape, std::size_t width) {
+  Columns columns(width);
   add_work(shape, columns);
   add_data(shape, columns);
   add_waits(shape, columns);
   add_others(shape, columns);
   return columns.all();
 }
+
+/// Of standard output, for which lines are made that a wide terminal leaves as they are.
+std::size_t width() { return std::min(cli::kReportColumns, cli::columns_of(STDOUT_FILENO)); }
 
 /// Writes lines of either form; remembers the row whose columns are in the heading.
 class LineWriter {
@@ -164,10 +171,10 @@ class LineWriter {
     }
     if (lines_ % kLinesPerHeading == 0) {
       shape_ = row;
-      put(watch_heading(shape_));
+      put(watch_heading(shape_, width()));
     }
     ++lines_;
-    put(watch_line(row, shape_));
+    put(watch_line(row, shape_, width()));
   }
 
  private:
@@ -186,7 +193,7 @@ std::string verdict_line(bench::WatchResult result) {
 /// A sentence on as many lines as a terminal needs, indented by the columns of `begin`.
 void add_folded(std::string_view begin, const std::string& sentence, std::string& out) {
   const std::string indent(begin.size(), ' ');
-  for (const std::string& line : cli::wrap(cli::printable(sentence), cli::kReportColumns - begin.size())) {
+  for (const std::string& line : cli::wrap(cli::printable(sentence), width() - std::min(begin.size(), width()))) {
     fmt::format_to(std::back_inserter(out), "{}{}\n", begin, line);
     begin = indent;
   }
@@ -249,16 +256,16 @@ void findings(const bench::WatchResult& result, std::string& out) {
 
 }  // namespace
 
-std::string watch_heading(const WatchRow& row) {
+std::string watch_heading(const WatchRow& row, std::size_t width) {
   std::string text = fmt::format("{:<{}}", "bottleneck", kBottleneckWidth);
-  for (const Column& column : columns_for(row)) text += fmt::format("{:>{}}", column.title, column.width);
+  for (const Column& column : columns_for(row, width)) text += fmt::format("{:>{}}", column.title, column.width);
   return text + "\n";
 }
 
-std::string watch_line(const WatchRow& row, const WatchRow& shape) {
+std::string watch_line(const WatchRow& row, const WatchRow& shape, std::size_t width) {
   const std::string_view word = row.short_of == bench::Shortage::nothing ? "-" : shortage_word(row.short_of);
   std::string text = fmt::format("{:<{}}", word, kBottleneckWidth);
-  for (const Column& column : columns_for(shape)) text += fmt::format("{:>{}}", column.text(row), column.width);
+  for (const Column& column : columns_for(shape, width)) text += fmt::format("{:>{}}", column.text(row), column.width);
   return text + "\n";
 }
 
@@ -315,6 +322,7 @@ cli::Command watch_command() {
                     {"iobench watch /data --budget 50s --prometheus /var/lib/metrics/watch.prom",
                      "metrics of the last minute, from a timer"}},
        .prometheus = true,
+       .labels = true,
        .live = true},
       watch_to_output, answer_watch);
 }

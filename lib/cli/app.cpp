@@ -6,9 +6,11 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -64,17 +66,22 @@ class CommandRun {
   }
 
   ParseOutcome parse(const std::vector<std::string>& args) {
-    try {
-      const ParseOutcome outcome = parse_options(command_, app_.elsewhere, invocation_, common_, args);
-      for (std::optional<std::string>* file : {&common_.json, &common_.prometheus, &common_.junit, &common_.markdown}) {
-        if (*file) *file = named_for_node(**file);
+    ParseOutcome outcome = ParseOutcome::run;  // also to report a failure, in JSON too
+    const auto attempt = [&](auto&& part) {
+      try {
+        part();
+      } catch (...) {
+        if (!report_.outcome.failure) report_.outcome = failed(std::current_exception(), 0);
       }
-      report_.labels = parse_labels(common_.labels);
-      return outcome;
-    } catch (...) {
-      report_.outcome = failed(std::current_exception(), 0);
-      return ParseOutcome::run;  // to report the failure, in JSON too
+    };
+    attempt([&] { outcome = parse_options(command_, app_.elsewhere, invocation_, common_, args); });
+    for (std::optional<std::string>* file : {&common_.json, &common_.prometheus, &common_.junit, &common_.markdown}) {
+      if (!*file) continue;
+      const std::string pattern = *std::exchange(*file, std::nullopt);  // no file has the name of a pattern
+      attempt([&] { *file = named_for_node(pattern); });
     }
+    attempt([&] { report_.labels = parse_labels(common_.labels); });
+    return report_.outcome.failure ? ParseOutcome::run : outcome;
   }
 
   /// Does the work unless parsing failed, then reports.
@@ -296,9 +303,9 @@ class CommandRun {
     const std::optional<Answer> answer = invocation_.answer();
     if (!answer) return text_report(report_.result);
     const bool adds = common_.verbose && !answer->complete;
+    const std::size_t columns = console_.out_is_terminal ? console_.columns : 0;
     std::string text = adds ? text_report(without_zeros(report_.result)) + "\n" : std::string();
-    text += answer_text(*answer, report_.elapsed_seconds,
-                        {.color = console_.out_color, .columns = console_.out_is_terminal ? console_.columns : 0});
+    text += answer_text(*answer, report_.elapsed_seconds, {.color = console_.out_color, .columns = columns});
     return text_.about_node ? text + node_line(report_) : text;
   }
 
@@ -397,16 +404,21 @@ bool wants_color(int fd) {
   return isatty(fd) == 1 && environment("NO_COLOR", "").empty() && environment("TERM", "dumb") != "dumb";
 }
 
-/// Columns of the terminal; 80 if there is none.
-std::size_t columns_of(int fd) {
-  winsize size{};
-  return ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ? kHelpWidth : size.ws_col;
-}
-
 /// True if a line can be redrawn in place.
 bool is_terminal(int fd) { return isatty(fd) == 1 && environment("TERM", "") != "dumb"; }
 
 }  // namespace
+
+std::size_t rows_of(int fd) {
+  winsize size{};
+  if (isatty(fd) != 1) return std::numeric_limits<std::size_t>::max();
+  return ioctl(fd, TIOCGWINSZ, &size) != 0 ? kReportRows : std::max<std::size_t>(size.ws_row, kReportRows);
+}
+
+std::size_t columns_of(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ? kHelpWidth : size.ws_col;
+}
 
 int run_app(const App& app, std::span<const std::string> args, const Console& console) {
   if (args.empty()) {

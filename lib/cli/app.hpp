@@ -91,4 +91,9 @@ std::vector<VerbOrGroup> first_words(const App& app);
 /// The page in docs/ that explains a verb, "explain/model.md"; empty without one.
 std::string_view page_of(const App& app, std::string_view verb);
 
+/// Columns of the terminal at `fd`; 80 if it is none.
+std::size_t columns_of(int fd);
+/// Its rows, at least 24; without a terminal nothing scrolls away, so there is no limit.
+std::size_t rows_of(int fd);
+
 }  // namespace shardkit::cli

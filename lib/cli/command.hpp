@@ -60,8 +60,9 @@ struct Answer {
   std::vector<std::string> remarks = {};  ///< sentences about the first line
   std::vector<std::pair<std::string_view, std::string>> facts =
       {};                               ///< label and text; those without text are left out
-  std::string body = {};                ///< tables, as they are printed; may contain painted()
-  std::vector<std::string> hints = {};  ///< after the body
+  std::string body = {};                ///< tables; may contain painted(). A terminal breaks long lines at blanks
+  std::string code = {};                ///< after the body, never broken: it may be pasted
+  std::vector<std::string> hints = {};  ///< after the code
   std::string end = {};                 ///< lines after the hints, as they are printed
   std::vector<std::string> next = {};   ///< commands that may follow
   Tone tone = Tone::neutral;

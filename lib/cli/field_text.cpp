@@ -203,6 +203,11 @@ std::string broken_at_blanks(std::string text, std::size_t columns) {
       i = std::min(text.find('m', i), text.size());
       continue;
     }
+    if (text[i] == '\n') {
+      used = 0;
+      blank = std::string::npos;
+      continue;
+    }
     if (text[i] == ' ') blank = i;
     if (++used <= columns || blank == std::string::npos) continue;
     text[blank] = '\n';

@@ -40,11 +40,12 @@ std::string alternatives(std::span<const std::string_view> names) {
 }
 
 /// A whole number in decimal; nothing before or after it.
-std::uint64_t whole_number(const std::string& option, const std::string& text) {
-  const auto value = parse_count(text);
-  if (!value)
-    reject(option, fmt::format("'{}' is {}", text, is_digits(text) ? "too large" : "not a whole number (digits only)"));
-  return *value;
+std::uint64_t whole_number(const Field& field, const std::string& text) {
+  if (const auto value = parse_count(text)) return *value;
+  if (is_digits(text)) reject(field.spelling(), fmt::format("'{}' is too large", text));
+  const auto part = parse_decimal(text);  // whoever gives a part of one reads what is counted
+  const std::string expected = part && *part > 0 ? fmt::format(": {}", field.help) : " (digits only)";
+  reject(field.spelling(), fmt::format("'{}' is not a whole number{}", text, expected));
 }
 
 double decimal_number(const std::string& option, const std::string& text) {
@@ -64,7 +65,9 @@ void require_unit(const Field& field, const std::string& text) {
   reject(field.spelling(), fmt::format("{0} s? write {0}ms or {0}s", text));
 }
 
-void read_value(const std::string& option, Unit unit, const std::string& text, std::uint64_t& value) {
+void read_value(const Field& field, const std::string& text, std::uint64_t& value) {
+  const std::string option = field.spelling();
+  const Unit unit = field.unit;
   if (unit == Unit::bytes || unit == Unit::bytes_per_second) {
     value = size_number(option, text, unit);
   } else if (unit == Unit::seconds) {
@@ -73,11 +76,13 @@ void read_value(const std::string& option, Unit unit, const std::string& text, s
       reject(option, fmt::format("'{}' is not a whole number of seconds", text));
     value = static_cast<std::uint64_t>(seconds);
   } else {
-    value = whole_number(option, text);
+    value = whole_number(field, text);
   }
 }
 
-void read_value(const std::string& option, Unit unit, const std::string& text, double& value) {
+void read_value(const Field& field, const std::string& text, double& value) {
+  const std::string option = field.spelling();
+  const Unit unit = field.unit;
   if (unit == Unit::bytes || unit == Unit::bytes_per_second) {
     value = static_cast<double>(size_number(option, text, unit));
   } else if (unit == Unit::seconds) {
@@ -87,7 +92,7 @@ void read_value(const std::string& option, Unit unit, const std::string& text, d
   }
 }
 
-void read_value(const std::string&, Unit, const std::string& text, std::string& value) { value = text; }
+void read_value(const Field&, const std::string& text, std::string& value) { value = text; }
 
 /// The target of an operand's text.
 struct OperandSlot {
@@ -212,7 +217,7 @@ class Binder {
   void bind(const Field& field, Names, T* value) {
     bind_text(field, [field, value](const std::string& text) {
       require_unit(field, text);
-      read_value(field.spelling(), field.unit, text, *value);
+      read_value(field, text, *value);
     });
   }
 
@@ -220,7 +225,7 @@ class Binder {
   void bind(const Field& field, Names, std::optional<T>* value) {
     bind_text(field, [field, value](const std::string& text) {
       require_unit(field, text);
-      read_value(field.spelling(), field.unit, text, value->emplace());
+      read_value(field, text, value->emplace());
     });
   }
 

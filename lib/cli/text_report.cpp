@@ -122,6 +122,8 @@ void render(const std::vector<FieldNode>& nodes, const std::string& indent, std:
     } else if (node.kind == FieldKind::list) {
       out += fmt::format("{}{}:\n", indent, label(node));
       out += table(node, indent + "  ");
+    } else if (node.field.lines) {  // may be pasted
+      out += fmt::format("{}{}:\n{}\n", indent, label(node), fmt::join(value_lines(node), "\n"));
     } else {
       std::string name = label(node) + ":";
       for (const std::string& line : value_lines(node)) {
@@ -171,7 +173,8 @@ std::string answer_line(const Answer& answer, double elapsed_seconds) {
 }
 
 std::string answer_text(const Answer& answer, double elapsed_seconds, const TextStyle& style) {
-  const std::string body = style.color ? answer.body : without_color(answer.body);
+  std::string body = style.color ? answer.body : without_color(answer.body);
+  if (style.columns > 0) body = broken_at_blanks(body, style.columns);
   if (answer.headline.empty()) return body;
   const std::string first = folded(answer_line(answer, elapsed_seconds), style.columns);
   constexpr std::string_view kBold = "\x1b[1m";
@@ -183,7 +186,7 @@ std::string answer_text(const Answer& answer, double elapsed_seconds, const Text
   for (const auto& [name, text] : answer.facts) {
     if (!text.empty()) out += fmt::format("  {:<{}}  {}\n", name, width, printable(text));
   }
-  out += body;
+  out += body + answer.code;
   for (const std::string& hint : answer.hints) out += folded("hint: " + printable(hint), style.columns) + '\n';
   out += answer.end;
   for (const std::string& command : answer.next) out += fmt::format("next: {}\n", printable(command));

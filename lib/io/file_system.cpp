@@ -226,6 +226,13 @@ class PosixFileSystem final : public FileSystem {
     }
     if (errno == EEXIST) return false;
     const bool lacks_flag = failure == EINVAL || failure == ENOSYS;
+    const bool lacks_links = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL;
+    if (lacks_flag && lacks_links) {
+      throw Error(ErrorCode::unsupported, At{path},
+                  "cannot publish '{}': its file system has no hard links and cannot rename without replacing a file; "
+                  "use a folder on another file system",
+                  path);
+    }
     throw system_error(lacks_flag ? errno : failure, "publish", path);
   }
 

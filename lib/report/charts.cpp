@@ -33,6 +33,10 @@ class Drawing {
     if (!std::isfinite(x1 + y1 + x2 + y2)) return;
     fmt::format_to(out(), "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" class=\"{}\"/>", x1, y1, x2, y2, style);
   }
+  void circle(double x, double y, double radius, std::string_view style) {
+    if (!std::isfinite(x + y)) return;
+    fmt::format_to(out(), "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" class=\"{}\"/>", x, y, radius, style);
+  }
   void text(double x, double y, std::string_view words, std::string_view style) {
     fmt::format_to(out(), "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>", x, y, style, escaped_html(words));
   }
@@ -60,14 +64,21 @@ void caption(Drawing& drawing, double y, const std::string& label, const std::st
   drawing.text(kWidth, y, end, "t e");
 }
 
-/// 1, 2 or 5 times a power of ten, at least `value`.
+/// A round number of one or two digits, at least `value`.
 double round_up(double value) {
   if (!(value > 0)) return 1;
   const double power = std::pow(10, std::floor(std::log10(value)));
   for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0}) {
-    if (step * power >= value) return step * power;
+    if (step * power >= value * (1 - 1e-9)) return step * power;
   }
   return 10 * power;
+}
+
+/// A tick of the axis below rows that end at `y`, and its text within the plot.
+void draw_tick(Drawing& drawing, double x, double y, std::string_view text) {
+  constexpr double kHalfText = 30;
+  drawing.line(x, y - 6, x, y - 2, "tick");
+  drawing.text(x, y + 11, text, x > kWidth - kHalfText ? "s e" : x < kHalfText ? "s" : "s m");
 }
 
 /// Names with squares of their colors, in as many lines as they need. Returns the height.
@@ -90,7 +101,7 @@ double legend(Drawing& drawing, std::span<const std::string> names, std::span<co
 
 }  // namespace
 
-std::string bar_chart(std::string_view title, std::span<const Bar> bars) {
+std::string bar_chart(std::string_view title, std::span<const Bar> bars, bool per_cent) {
   constexpr double kRow = 36;
   if (bars.empty()) return {};
   double most = 0;
@@ -112,7 +123,11 @@ std::string bar_chart(std::string_view title, std::span<const Bar> bars) {
     if (bar.required) drawing.line(*bar.required * scale, y + 14, *bar.required * scale, y + 31, "required");
     y += kRow;
   }
-  return drawing.finish(title, y);
+  if (!per_cent) return drawing.finish(title, y);
+  const double step = most <= 2 ? 0.5 : round_up(most / 4);  // 100 % is the one that people look for
+  for (double tick = 0; tick <= most; tick += step)
+    draw_tick(drawing, tick * scale, y, fmt::format("{:.3g} %", tick * 100));
+  return drawing.finish(title, y + 16);
 }
 
 std::string stacked_chart(std::string_view title, std::span<const Share> names, std::span<const Stack> stacks) {
@@ -173,6 +188,7 @@ constexpr double kRight = kWidth - 10;
 struct Frame {
   double from = 0;
   double to = 0;
+  double least = 0;
   double most = 0;
   bool logarithmic = false;
   double top = 0;
@@ -182,31 +198,54 @@ struct Frame {
     const double width = position(to) - position(from);
     return kLeft + (width > 0 ? (position(value) - position(from)) / width : 0.5) * (kRight - kLeft);
   }
-  double y(double value) const { return top + kPlotHeight - std::clamp(value / most, 0.0, 1.0) * kPlotHeight; }
+  double y(double value) const {
+    return top + kPlotHeight - std::clamp((value - least) / (most - least), 0.0, 1.0) * kPlotHeight;
+  }
 };
+
+/// Both ends, and the middle, at a round step around the values.
+void zoom(Frame& frame, double least, double smallest_spread) {
+  constexpr double kSlack = 1e-6;  // of a step: 0.1 may be 0.1000000001
+  const double step = round_up(std::max(frame.most - least, smallest_spread) / 4);
+  frame.least = std::floor(least / step + kSlack) * step;
+  const double steps = (frame.most - frame.least) / step;
+  frame.most = frame.least + std::max(std::ceil(steps / 2 - kSlack), 1.0) * step * 2;
+}
 
 Frame frame_of(std::span<const Curve> curves, const Axes& axes) {
   Frame frame{.from = std::numeric_limits<double>::max(),
               .to = std::numeric_limits<double>::lowest(),
+              .most = axes.zoom > 0 ? std::numeric_limits<double>::lowest() : 0,
               .logarithmic = axes.logarithmic_x};
+  double least = std::numeric_limits<double>::max();
   for (const Curve& curve : curves) {
     for (const Point& point : curve.points) {
       if (!std::isfinite(point.x + point.y)) continue;
       frame.from = std::min(frame.from, point.x);
       frame.to = std::max(frame.to, point.x);
       frame.most = std::max(frame.most, point.y);
+      least = std::min(least, point.y);
     }
   }
-  for (const Band& band : axes.bands) frame.most = std::max(frame.most, band.high);
-  frame.most = round_up(frame.most);
+  for (const Band& band : axes.bands) {
+    frame.most = std::max(frame.most, band.high);
+    least = std::min(least, band.low);
+  }
+  if (axes.x_range) frame.from = axes.x_range->x, frame.to = axes.x_range->y;
+  if (axes.zoom > 0) {
+    zoom(frame, least, axes.zoom);
+  } else {
+    frame.most = round_up(frame.most);
+  }
   return frame;
 }
 
 void draw_axes(Drawing& drawing, const Frame& frame, const Axes& axes) {
   for (const double share : {0.0, 0.5, 1.0}) {
-    const double y = frame.y(frame.most * share);
+    const double value = frame.least + (frame.most - frame.least) * share;
+    const double y = frame.y(value);
     drawing.line(kLeft, y, kRight, y, "grid");
-    drawing.text(kLeft - 6, y + 4, axes.y_text(frame.most * share), "s e");
+    drawing.text(kLeft - 6, y + 4, axes.y_text(value), "s e");
   }
   const double y = frame.top + kPlotHeight + 15;
   if (!axes.ticks_at_points) {
@@ -270,6 +309,9 @@ std::string line_chart(std::string_view title, std::span<const Curve> curves, co
                  frame.y(band.low) - frame.y(band.high), "band");
   }
   draw_axes(drawing, frame, axes);
+  for (const double level : axes.levels) {
+    drawing.line(kLeft, frame.y(level), kRight, frame.y(level), "threshold");
+  }
   if (axes.ticks_at_points && !curves.empty()) draw_ticks(drawing, frame, axes, curves.front());
   for (const Curve& curve : curves) draw_curve(drawing, frame, curve);
   for (const Mark& mark : axes.marks) {
@@ -280,55 +322,111 @@ std::string line_chart(std::string_view title, std::span<const Curve> curves, co
   return drawing.finish(title, frame.top + kPlotHeight + (axes.ticks_at_points ? 36 : 20));
 }
 
-std::string range_chart(std::string_view title, std::span<const Range> ranges, double reference) {
-  constexpr double kRow = 36;
-  if (ranges.empty()) return {};
-  double least = reference;
-  double most = reference;
-  for (const Range& range : ranges) {
-    least = std::min({least, range.middle, range.low.value_or(reference)});
-    most = std::max({most, range.middle, range.high.value_or(reference)});
-  }
-  const double spread = std::max(most - least, 1e-9);
-  const auto position = [&](double value) { return 6 + (value - least) / spread * (kWidth - 12); };
-  Drawing drawing;
-  double y = 0;
-  for (const Range& range : ranges) {
-    caption(drawing, y + 12, range.label, range.text);
-    drawing.rect(0, y + 17, kWidth, 13, "track");
-    if (range.low && range.high) {
-      drawing.rect(position(*range.low), y + 20, position(*range.high) - position(*range.low), 7,
-                   class_of(range.color));
+namespace {
+
+/// The ends of an axis of ratios, and the step of its ticks.
+struct PercentAxis {
+  double from = 0;
+  double to = 0;
+  double step = 0;
+
+  explicit PercentAxis(std::span<const Range> ranges) {
+    for (const Range& range : ranges) {
+      for (const auto& value : {std::optional(range.middle), range.low, range.high, range.threshold}) include(value);
+      for (const double dot : range.before) include(dot);
+      for (const double dot : range.after) include(dot);
+      include(-range.threshold.value_or(0));
     }
-    drawing.raw(fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" class=\"{} dot\"/>", position(range.middle),
-                            y + 23.5, class_of(range.color)));
-    drawing.line(position(reference), y + 16, position(reference), y + 31, "required");
-    y += kRow;
+    step = round_up(std::max(to - from, 0.001) / 5);
   }
-  return drawing.finish(title, y);
+  double x(double value) const { return 6 + (value - from) / std::max(to - from, 1e-9) * (kWidth - 12); }
+
+ private:
+  void include(std::optional<double> value) {
+    if (!value || !std::isfinite(*value)) return;
+    from = std::min(from, *value);
+    to = std::max(to, *value);
+  }
+};
+
+void draw_range(Drawing& drawing, const PercentAxis& axis, const Range& range, double y) {
+  caption(drawing, y + 12, range.label, range.text);
+  drawing.rect(0, y + 17, kWidth, 13, "track");
+  if (range.low && range.high) {
+    drawing.rect(axis.x(*range.low), y + 20, axis.x(*range.high) - axis.x(*range.low), 7, class_of(range.color));
+  }
+  for (const double sign : {-1.0, 1.0}) {
+    const double x = axis.x(sign * range.threshold.value_or(0));
+    if (range.threshold && x >= 0 && x <= kWidth) drawing.line(x, y + 17, x, y + 30, "threshold");
+  }
+  drawing.circle(axis.x(range.middle), y + 23.5, 5, fmt::format("{} dot", class_of(range.color)));
+  for (const double dot : range.before) drawing.circle(axis.x(dot), y + 20, 2, "before");
+  for (const double dot : range.after) drawing.circle(axis.x(dot), y + 27, 2, "after");
+  drawing.line(axis.x(0), y + 16, axis.x(0), y + 31, "required");
 }
 
-std::string heat_map(std::string_view title, std::span<const Cell> cells) {
-  if (cells.empty()) return {};
-  constexpr double kMostSide = 26;
-  const double columns = std::max(std::ceil(kWidth / kMostSide), std::ceil(std::sqrt(double(cells.size()) * 4)));
-  const double side = kWidth / columns;
+}  // namespace
+
+std::string range_chart(std::string_view title, std::span<const Range> ranges) {
+  constexpr double kRow = 36;
+  if (ranges.empty()) return {};
+  const PercentAxis axis(ranges);
   Drawing drawing;
-  double x = 0;
   double y = 0;
-  for (const Cell& cell : cells) {
-    if (x + side > kWidth + 0.1) {
-      x = 0;
-      y += side;
-    }
-    constexpr double kSteps = 5;  // below 95 %, 90 %, 80 %, 60 % of the best
-    const double missing = std::clamp(1 - cell.share, 0.0, 1.0);
-    const double step = missing <= 0.05 ? 0 : missing <= 0.1 ? 1 : missing <= 0.2 ? 2 : missing <= 0.4 ? 3 : kSteps - 1;
-    drawing.rect(x + 0.5, y + 0.5, side - 1, side - 1, fmt::format("h{:.0f}{}", step, cell.marked ? " mark" : ""),
-                 cell.text);
-    x += side;
+  for (const Range& range : ranges) {
+    draw_range(drawing, axis, range, y);
+    y += kRow;
   }
-  return drawing.finish(title, y + side);
+  for (double tick = std::ceil(axis.from / axis.step) * axis.step; tick <= axis.to + axis.step / 100;
+       tick += axis.step) {
+    const double percent = std::abs(tick) < axis.step / 2 ? 0 : tick * 100;
+    const double x = axis.x(tick);
+    drawing.line(x, y - 6, x, y - 2, "tick");
+    drawing.text(x, y + 11, percent == 0 ? "0 %" : fmt::format("{:+.3g} %", percent),
+                 x > kWidth - 30 ? "s e"
+                 : x < 30        ? "s"
+                                 : "s m");
+  }
+  return drawing.finish(title, y + 16);
+}
+
+namespace {
+
+std::string_view heat_class(double share) {
+  const double missing = std::clamp(1 - share, 0.0, 1.0);  // below 95 %, 90 %, 80 %, 60 % of the best
+  return missing <= 0.05 ? "h0" : missing <= 0.1 ? "h1" : missing <= 0.2 ? "h2" : missing <= 0.4 ? "h3" : "h4";
+}
+
+}  // namespace
+
+std::string heat_map(std::string_view title, std::span<const CellRow> rows) {
+  std::size_t all = 0;
+  for (const CellRow& row : rows) all += row.cells.size();
+  if (all == 0) return {};
+  constexpr double kMostSide = 26;
+  constexpr double kSideInRows = 14;
+  const bool labelled = rows.size() > 1;
+  const double left = labelled ? 90 : 0;
+  const double columns = std::max(std::ceil(kWidth / kMostSide), std::ceil(std::sqrt(double(all) * 4)));
+  const double side = labelled ? kSideInRows : kWidth / columns;
+  Drawing drawing;
+  double y = 0;
+  for (const CellRow& row : rows) {
+    double x = left;
+    if (labelled) drawing.text(left - 6, y + side / 2 + 4, row.label.substr(0, 13), "s e");
+    for (const Cell& cell : row.cells) {
+      if (x + side > kWidth + 0.1) {
+        x = left;
+        y += side;
+      }
+      const std::string style =
+          fmt::format("{}{}", cell.share ? heat_class(*cell.share) : "hollow", cell.marked ? " mark" : "");
+      drawing.rect(x + 0.5, y + 0.5, side - 1, side - 1, style, cell.text);
+      x += side;
+    }
+    y += side;
+  }
+  return drawing.finish(title, y);
 }
 
 }  // namespace shardkit::report

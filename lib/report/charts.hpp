@@ -23,8 +23,8 @@ struct Bar {
   std::optional<double> required = {};  ///< a mark across the bar
   Color color = Color::first;
 };
-/// Empty without bars.
-std::string bar_chart(std::string_view title, std::span<const Bar> bars);
+/// Empty without bars. `per_cent`: values are ratios, and the axis below has ticks from 0 %.
+std::string bar_chart(std::string_view title, std::span<const Bar> bars, bool per_cent = false);
 
 /// What a share is of.
 struct Share {
@@ -72,15 +72,18 @@ struct Axes {
   std::string (*y_text)(double y) = nullptr;
   std::string x_name = {};
   bool logarithmic_x = false;    ///< x must be positive
+  double zoom = 0;               ///< y ends at the values, which are at least this far apart; 0: y begins at 0
   bool ticks_at_points = false;  ///< names the x of every point, as far as there is space
   std::vector<Mark> marks = {};
   std::vector<Band> bands = {};
+  std::vector<double> levels = {};    ///< dashed lines at these y
+  std::optional<Point> x_range = {};  ///< from x to y; default: that of the points
 };
 /// Curves of many points are thinned: each column of the plot keeps its smallest and its largest value. Empty without
 /// two points.
 std::string line_chart(std::string_view title, std::span<const Curve> curves, const Axes& axes);
 
-/// A range on a common axis with a reference line: changes of metrics.
+/// A change as a ratio with its interval, on an axis in percent that all of a plot have in common. 0 has a line.
 struct Range {
   std::string label;
   std::string text;
@@ -88,16 +91,24 @@ struct Range {
   std::optional<double> low = {};
   std::optional<double> high = {};
   Color color = Color::first;
+  std::optional<double> threshold = {};  ///< marked on both sides of 0
+  std::vector<double> before = {};       ///< single runs of the side that 0 is of
+  std::vector<double> after = {};        ///< and of the other
 };
-std::string range_chart(std::string_view title, std::span<const Range> ranges, double reference);
+std::string range_chart(std::string_view title, std::span<const Range> ranges);
 
-/// A square for each value, in lines: what a fleet looks like at a glance.
+/// A square for each value: what a fleet looks like at a glance.
 struct Cell {
   std::string text;
-  double share = 0;  ///< of the best, 0 to 1
+  std::optional<double> share = {};  ///< of the best, 0 to 1; a hollow square without one
   bool marked = false;
 };
-std::string heat_map(std::string_view title, std::span<const Cell> cells);
+struct CellRow {
+  std::string label;
+  std::vector<Cell> cells;
+};
+/// One row without a label fills lines; several have a line each, or as many as they need.
+std::string heat_map(std::string_view title, std::span<const CellRow> rows);
 
 /// At most two points for each of `columns` equal parts of the range of x: the smallest and the largest y of it.
 std::vector<Point> thinned(std::span<const Point> points, std::size_t columns);

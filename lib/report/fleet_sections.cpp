@@ -2,113 +2,83 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "report/section_tools.hpp"
 
-/// Sections of results about several results: comparisons, the history of a node, and many nodes.
+/// Sections of results about several results: the history of a node, and many nodes.
 namespace shardkit::report {
 namespace {
 
-Color verdict_color(const Json& row) {
-  const std::string verdict = text_at(row, "verdict").value_or("");
-  if (verdict == "regressed" || verdict == "incomparable") return Color::bad;
-  if (verdict == "improved") return Color::good;
-  return verdict == "pass" ? Color::first : Color::unclear;
-}
+Unit unit_of(const Json& metric) { return unit_of_metric(text_at(metric, "metric").value_or("")); }
 
-std::optional<Section> compared_rows(const Source& source) {
-  const Json& rows = list_at(source.result, "rows");
-  std::vector<Range> ranges;
-  for (const Json& row : rows) {
-    const auto change = number_at(row, "change_ratio");
-    if (!change || !text_at(row, "metric")) continue;
-    ranges.push_back({*text_at(row, "metric"),
-                      fmt::format("{}, {}", text_at(row, "verdict").value_or(""), percent(*change, true)), *change,
-                      number_at(row, "interval.low_ratio"), number_at(row, "interval.high_ratio"), verdict_color(row)});
-  }
-  if (ranges.empty()) return std::nullopt;
-  Section section{.heading = "Changes by metric"};
-  section.paragraphs.emplace_back(
-      "Relative change from BASE to NEW with its interval. A metric regressed if its whole interval is beyond the "
-      "threshold on the bad side.");
-  section.figures.emplace_back(range_chart(section.heading, ranges, 0), "The dashed line is the base.");
-  section.table = table_of(rows, {{"metric", "metric"},
-                                  {"verdict", "verdict"},
-                                  {"change", "change_ratio", Unit::ratio},
-                                  {"threshold", "threshold_ratio", Unit::ratio},
-                                  {"result", "text"}});
-  return section;
-}
-
-std::optional<Section> differences(const Source& source) {
-  Section section{.heading = "Measured differently"};
-  section.table = table_of(
-      list_at(source.result, "differences"),
-      {{"condition", "key"}, {"BASE", "base"}, {"NEW", "new"}, {"not comparable", "decisive"}, {"allowed", "allowed"}});
-  return section.table.rows.empty() ? std::nullopt : std::optional(section);
-}
-
-std::optional<Section> gate(const Source& source) {
-  Section section{.heading = "Gate"};
-  section.table =
-      table_of(list_at(source.result, "gate"), {{"metric", "metric"}, {"verdict", "verdict"}, {"result", "text"}});
-  return section.table.rows.empty() ? std::nullopt : std::optional(section);
-}
-
-Unit unit_of(const Json& metric) {
-  const std::string unit = text_at(metric, "unit").value_or("");
-  return unit == "bytes_per_second" ? Unit::bytes_per_second
-         : unit == "per_second"     ? Unit::per_second
-         : unit == "seconds"        ? Unit::seconds
-                                    : Unit::none;
-}
-
-std::string (*axis_text(Unit unit))(double) {
-  return unit == Unit::bytes_per_second ? bytes_rate_text
-         : unit == Unit::per_second     ? rate_text
-         : unit == Unit::seconds        ? seconds_text
-                                        : count_text;
-}
-
-/// Runs over time with the noise of each period, disturbed runs apart, and a mark at each change.
-std::string metric_chart(const Json& metric) {
+/// Runs over time, disturbed runs apart; each value as `value_of` shows it.
+std::vector<Curve> runs_of(const Json& metric, const std::function<double(double)>& value_of) {
   std::vector<Curve> curves{{"runs", {}, Color::first, true}, {"disturbed runs", {}, Color::unclear, true, false}};
   for (const Json& point : list_at(metric, "points")) {
     const Json* disturbed = member(point, "disturbed");
     const bool apart = disturbed != nullptr && disturbed->is_boolean() && disturbed->get<bool>();
     curves[apart ? 1 : 0].points.push_back(
-        {number_at(point, "unix_time_seconds").value_or(0), number_at(point, "value").value_or(0)});
+        {number_at(point, "unix_time_seconds").value_or(0), value_of(number_at(point, "value").value_or(0))});
   }
   if (curves[1].points.empty()) curves.pop_back();
-  Axes axes{.x_text = format_day, .y_text = axis_text(unit_of(metric))};
+  return curves;
+}
+
+/// The noise of each period, and a mark at each change.
+void add_periods(const Json& metric, const std::function<double(double)>& value_of, Axes& axes) {
   for (const Json& band : list_at(metric, "bands")) {
     axes.bands.push_back({number_at(band, "from_seconds").value_or(0), number_at(band, "to_seconds").value_or(0),
-                          number_at(band, "low").value_or(0), number_at(band, "high").value_or(0)});
+                          value_of(number_at(band, "low").value_or(0)), value_of(number_at(band, "high").value_or(0))});
   }
   for (const Json& change : list_at(metric, "changes")) {
     const auto ratio = number_at(change, "change_ratio");
-    axes.marks.push_back({number_at(change, "unix_time_seconds").value_or(0),
-                          ratio ? fmt::format("{:+.0f} %", *ratio * 100) : "changed"});
+    axes.marks.push_back(
+        {number_at(change, "unix_time_seconds").value_or(0), ratio ? percent_text(*ratio) : "changed"});
   }
-  return line_chart(text_at(metric, "metric").value_or("") + " over time", curves, axes);
+}
+
+std::string metric_chart(const Json& metric) {
+  const auto as_it_is = [](double value) { return value; };
+  Axes axes{.x_text = format_day, .y_text = axis_text(unit_of(metric))};
+  add_periods(metric, as_it_is, axes);
+  return line_chart(text_at(metric, "metric").value_or("") + " over time", runs_of(metric, as_it_is), axes);
+}
+
+/// In percent of the median of the last period, with the threshold of change points.
+std::string zoomed_metric_chart(const Json& metric) {
+  constexpr double kThreshold = 0.05;  // of `iobench compare`
+  constexpr double kLeastSpread = 4 * kThreshold;
+  const Json& bands = list_at(metric, "bands");
+  const double median = bands.empty() ? 0 : number_at(bands.back(), "median").value_or(0);
+  if (median <= 0) return {};
+  const auto change = [&](double value) { return value / median - 1; };
+  Axes axes{.x_text = format_day, .y_text = percent_text, .zoom = kLeastSpread, .levels = {-kThreshold, kThreshold}};
+  add_periods(metric, change, axes);
+  return line_chart(text_at(metric, "metric").value_or("") + " in percent", runs_of(metric, change), axes);
 }
 
 std::optional<Section> changes(const Source& source) {
   const Json& metrics = list_at(source.result, "metrics");
   Section section{.heading = "Change points"};
-  section.table.columns = {"metric", "change", "what changed in the environment"};
+  section.table.columns = {"metric", "verdict", "change", "first run", "what changed in the environment"};
   for (const Json& metric : metrics) {
     for (const Json& change : list_at(metric, "changes")) {
-      section.table.rows.push_back({text_at(metric, "metric").value_or(""), text_at(change, "text").value_or(""),
+      const auto ratio = number_at(change, "change_ratio");
+      section.table.rows.push_back({text_at(metric, "metric").value_or(""), text_at(change, "verdict").value_or(""),
+                                    ratio ? percent(*ratio, true) : "",
+                                    format_day(number_at(change, "unix_time_seconds").value_or(0)),
                                     shown(member(change, "environment"), Unit::none)});
     }
   }
   if (metrics.empty()) return std::nullopt;
+  section.table = without_empty_columns(section.table);
   section.paragraphs.push_back(
       section.table.rows.empty()
           ? "None. A change needs 9 runs on each side, and runs that do not drift."
@@ -122,7 +92,9 @@ std::optional<Section> metrics_over_time(const Source& source) {
   const Json& metrics = list_at(source.result, "metrics");
   Section section{.heading = "Metrics over time"};
   section.paragraphs.push_back(
-      "A dot is a run. The band is where 95 % of new runs are expected. A dashed line is a change point.");
+      "A dot is a run. The band is where 95 % of new runs are expected. A dashed line is a change point. The second "
+      "plot of each metric is zoomed: in percent of the median of the last period, with dotted lines at 5 %, the "
+      "threshold.");
   section.table.columns = {"metric", "date", "value", "disturbed", "file"};
   for (const Json& metric : metrics) {
     const std::string changed = text_at(metric, "now.text").value_or("");
@@ -130,6 +102,7 @@ std::optional<Section> metrics_over_time(const Source& source) {
     section.figures.emplace_back(metric_chart(metric),
                                  fmt::format("{}, {}", text_at(metric, "metric").value_or(""),
                                              changed.empty() ? shown(now, unit_of(metric)) + " now" : changed));
+    section.figures.emplace_back(zoomed_metric_chart(metric), "the same, zoomed");
     for (const Json& point : list_at(metric, "points")) {
       section.table.rows.push_back(
           {text_at(metric, "metric").value_or(""), format_day(number_at(point, "unix_time_seconds").value_or(0)),
@@ -137,6 +110,7 @@ std::optional<Section> metrics_over_time(const Source& source) {
            text_at(point, "file").value_or("")});
     }
   }
+  section.table = without_empty_columns(section.table);
   return section.figures.empty() ? std::nullopt : std::optional(section);
 }
 
@@ -145,64 +119,119 @@ bool is_true(const Json& object, std::string_view path) {
   return value != nullptr && value->is_boolean() && value->get<bool>();
 }
 
-/// Nodes by name, a map for each of their rates.
-std::optional<Section> fleet_map(const Source& source) {
-  std::map<std::string, std::map<std::string, Cell>> metrics;
-  for (const Json& row : list_at(source.result, "nodes")) {
-    const std::string name = text_at(row, "name").value_or("");
-    for (const Json& rate : list_at(row, "rates")) {
-      const double share = number_at(rate, "of_median_ratio").value_or(0);
-      metrics[text_at(rate, "metric").value_or("")][name] = {
-          fmt::format("{}: {:.0f} % of the median", name, share * 100), share, is_true(rate, "straggler")};
-    }
+/// The end that all names have in common, from a dot on: ".cluster.example". Empty for fewer than two names.
+std::string common_domain(const Json& nodes) {
+  std::optional<std::string> end;
+  for (const Json& node : nodes) {
+    const std::string name = text_at(node, "name").value_or("");
+    if (!end) end = name;
+    const auto [mine, its] = std::mismatch(name.rbegin(), name.rend(), end->rbegin(), end->rend());
+    end = std::string(its.base(), end->end());
   }
+  const std::size_t dot = end && nodes.size() > 1 ? end->find('.') : std::string::npos;
+  return dot == std::string::npos ? "" : end->substr(dot);
+}
+
+std::string short_name(const Json& node, const std::string& domain) {
+  std::string name = text_at(node, "name").value_or("");
+  name.resize(name.size() - std::min(domain.size(), name.size()));
+  return name;
+}
+
+/// The names of the rates that any node has.
+std::set<std::string> metrics_of(const Json& nodes) {
+  std::set<std::string> metrics;
+  for (const Json& node : nodes) {
+    for (const Json& rate : list_at(node, "rates")) metrics.insert(text_at(rate, "metric").value_or(""));
+  }
+  return metrics;
+}
+
+Cell cell_of(const Json& node, const std::string& metric) {
+  const std::string name = text_at(node, "name").value_or("");
+  for (const Json& rate : list_at(node, "rates")) {
+    if (text_at(rate, "metric") != metric) continue;
+    const double share = number_at(rate, "of_median_ratio").value_or(0);
+    return {fmt::format("{}: {:.0f} % of the median", name, share * 100), share, is_true(rate, "straggler")};
+  }
+  return {fmt::format("{}: {}", name, text_at(node, "state").value_or("no result")), {}, false};
+}
+
+/// Nodes by group and name, a map for each of their rates.
+std::optional<Section> fleet_map(const Source& source) {
+  constexpr std::size_t kMostRows = 64;  // groups that get a line of their own
+  const Json& nodes = list_at(source.result, "nodes");
+  const std::set<std::string> metrics = metrics_of(nodes);
   if (metrics.empty()) return std::nullopt;
+  std::map<std::string, std::map<std::string, const Json*>> groups;
+  for (const Json& node : nodes) {
+    groups[text_at(node, "group").value_or("")][text_at(node, "name").value_or("")] = &node;
+  }
   Section section{.heading = "Nodes by stage"};
   section.paragraphs.push_back(
-      "A square is a node, in order of names. Pale green is the median of its group or better, red is less than 60 % "
-      "of it. A frame marks a slow node.");
-  for (const auto& [metric, by_name] : metrics) {
-    std::vector<Cell> cells;
-    for (const auto& [name, cell] : by_name) cells.push_back(cell);
-    section.figures.emplace_back(heat_map(metric + " of each node", cells), metric);
+      "A square is a node, in order of groups and names. Pale green is the median of its group or better, red is less "
+      "than 60 % of it, a hollow one was not judged. A frame marks a slow node.");
+  for (const std::string& metric : metrics) {
+    std::vector<CellRow> rows;
+    for (const auto& [group, by_name] : groups) {
+      if (rows.empty() || groups.size() <= kMostRows) {
+        rows.push_back({group.empty() ? "no group" : group.substr(group.find('=') + 1), {}});
+      }
+      for (const auto& [name, node] : by_name) rows.back().cells.push_back(cell_of(*node, metric));
+    }
+    section.figures.emplace_back(heat_map(metric + " of each node", rows), metric);
   }
   return section;
 }
 
+/// Without what says nothing: the share of a node that was not judged, and that a gate was not missed.
+Json without_defaults(const Json& nodes) {
+  Json rows = nodes;
+  for (Json& row : rows) {
+    if (list_at(row, "rates").empty() && row.is_object()) row.erase("slowest_ratio");
+    if (!is_true(row, "gate_missed") && row.is_object()) row.erase("gate_missed");
+  }
+  return rows;
+}
+
 std::optional<Section> fleet_list(const Source& source) {
   constexpr std::size_t kMostBars = 30;
+  constexpr std::size_t kEnough = 10;  // for those that are not slow
   const Json& rows = list_at(source.result, "nodes");
+  const std::string domain = common_domain(rows);
   std::vector<Bar> bars;
   for (const Json& row : rows) {
     const auto share = number_at(row, "slowest_ratio");
-    if (!share || bars.size() == kMostBars) continue;
     const bool slow = is_true(row, "straggler") || is_true(row, "gate_missed");
-    if (list_at(row, "rates").empty()) continue;
-    bars.push_back(
-        {text_at(row, "name").value_or(""),
-         fmt::format("{:.0f} % of the median, {}", *share * 100, text_at(row, "slowest_metric").value_or("")),
-         *share,
-         {},
-         {},
-         1.0,
-         slow ? Color::bad : Color::first});
+    const bool suspect = text_at(row, "state") == "suspect";
+    if (!share || list_at(row, "rates").empty() || bars.size() == (slow || suspect ? kMostBars : kEnough)) continue;
+    bars.push_back({short_name(row, domain),
+                    fmt::format("{:.0f} %, {}", *share * 100, text_at(row, "slowest_metric").value_or("")),
+                    *share,
+                    {},
+                    {},
+                    1.0,
+                    slow      ? Color::bad
+                    : suspect ? Color::unclear
+                              : Color::first});
   }
   if (bars.empty()) return std::nullopt;
   Section section{.heading = "Slowest nodes", .figures = {bar_chart("Lowest rate of each node", bars)}};
+  section.paragraphs.push_back("In percent of the median of its group, which is the dashed line. Red is slow.");
   if (rows.size() > bars.size()) {
-    section.paragraphs.push_back(
-        fmt::format("The {} slowest of {} nodes; the table has all.", bars.size(), rows.size()));
+    section.paragraphs.back() +=
+        fmt::format(" The {} slowest of {}; the table has all.", bars.size(), format_count(rows.size(), "node"));
   }
-  section.table = table_of(rows, {{"node", "name"},
-                                  {"state", "state"},
-                                  {"group", "group"},
-                                  {"misses the gate", "gate_missed"},
-                                  {"runs", "runs", Unit::count},
-                                  {"of the median", "slowest_ratio", Unit::factor},
-                                  {"in", "slowest_metric"},
-                                  {"clock offset", "clock_offset_seconds", Unit::seconds},
-                                  {"why", "text"},
-                                  {"file", "file"}});
+  section.table = table_of(without_defaults(rows), {{"node", "name"},
+                                                    {"state", "state"},
+                                                    {"group", "group"},
+                                                    {"misses the gate", "gate_missed"},
+                                                    {"runs", "runs", Unit::count},
+                                                    {"of the median", "slowest_ratio", Unit::factor},
+                                                    {"in", "slowest_metric"},
+                                                    {"clock offset", "clock_offset_seconds", Unit::seconds},
+                                                    {"why", "text"},
+                                                    {"file", "file"}});
   return section;
 }
 
@@ -238,9 +267,8 @@ std::optional<Section> unused_results(const Source& source) {
   return section.table.rows.empty() ? std::nullopt : std::optional(section);
 }
 
-constexpr std::array kSections =
-    std::to_array<SectionOf>({compared_rows, fleet_map, fleet_list, fleet_sums, fleet_exclude, changes,
-                              metrics_over_time, gate, differences, unused_results});
+constexpr std::array kSections = std::to_array<SectionOf>(
+    {fleet_map, fleet_list, fleet_sums, fleet_exclude, changes, metrics_over_time, unused_results});
 
 }  // namespace
 

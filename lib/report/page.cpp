@@ -46,8 +46,9 @@ nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1rem;padding:0;margin:1rem 0;list-s
 nav a{display:inline-block;padding:.2rem 0}
 section{border-top:1px solid var(--line);padding:1rem 0}
 section p{margin:.4rem 0;max-width:46rem}
-figure{margin:.8rem 0;max-width:33rem}
-figcaption{color:var(--soft);font-size:.9rem}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:0 2rem}
+figure{margin:.8rem 0;max-width:33rem;display:flex;flex-direction:column;justify-content:space-between}
+figcaption{color:var(--soft);font-size:.9rem;margin-bottom:.4rem}
 svg{display:block;width:100%;height:auto}
 summary{cursor:pointer;color:var(--link);padding:.2rem 0;width:max-content;max-width:100%}
 .wide{overflow-x:auto}
@@ -66,18 +67,26 @@ rect.unclear,circle.unclear{fill:var(--unclear)}
 .track{fill:var(--track)}.band{fill:var(--band)}.dot{stroke:var(--bg);stroke-width:1.5}
 .grid{stroke:var(--line);stroke-width:1}.whisker{stroke:var(--fg);stroke-width:1.5}
 .required{stroke:var(--fg);stroke-width:2;stroke-dasharray:4 2}
+.threshold{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:1.5 2}.tick{stroke:var(--soft);stroke-width:1}
+.before{fill:var(--unclear)}.after{fill:var(--fg)}.hollow{fill:none;stroke:var(--line);stroke-width:1}
 .curve{fill:none;stroke-width:1.8;stroke-linejoin:round}
 .l-c1{stroke:var(--c1)}.l-c2{stroke:var(--c2)}.l-c3{stroke:var(--c3)}.l-c4{stroke:var(--c4)}.l-c5{stroke:var(--c5)}
 .l-good{stroke:var(--good)}.l-bad{stroke:var(--bad)}.l-unclear{stroke:var(--unclear)}
 .h0{fill:var(--good);opacity:.55}.h1{fill:var(--good);opacity:.85}.h2{fill:var(--unclear);opacity:.8}
 rect.busy{fill:var(--fg)}rect.starved{fill:var(--unclear)}rect.blocked{fill:var(--soft)}
 .h3{fill:var(--c2)}.h4{fill:var(--bad)}.mark{stroke:var(--fg);stroke-width:2;opacity:1}
-@media (max-width:30rem){body{padding:.7rem}h1{font-size:1.15rem}table{font-size:.82rem}}
+@media (max-width:30rem){body{padding:.7rem}h1{font-size:1.15rem}table{font-size:.82rem}
+.texts thead{display:none}.texts tr{display:block;border-bottom:1px solid var(--line);padding:.4rem 0}
+.texts td{display:block;border:0;padding:.1rem 0}.texts td.n{text-align:left;white-space:normal}
+.texts td[data-h]::before{content:attr(data-h) ": ";color:var(--soft)}
+dl{grid-template-columns:repeat(2,minmax(0,1fr))}}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#444;--line:#bbb;--track:#eee;--band:#dde;
 --c1:#0969da;--c2:#b35900;--c3:#7c3aed;--c4:#0b7285;--c5:#a0235a;--good:#1a7f37;--bad:#c62828;--unclear:#8a6100;
 --in:#fff}
 body{max-width:none;font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 nav{display:none}figure,tr{break-inside:avoid}h2,figcaption{break-after:avoid}figure{max-width:none}.wide,pre{overflow:visible}pre{white-space:pre-wrap}
+.figures{grid-template-columns:repeat(auto-fit,minmax(18rem,1fr))}table{font-size:.8em}
+.long tr:nth-child(n+41){display:none}.long::after{content:"The first 40 rows. The page itself has all."}
 details::details-content{content-visibility:visible;display:block;height:auto}}
 )css";
 
@@ -113,12 +122,38 @@ std::vector<bool> number_columns(const Table& table) {
   return numbers;
 }
 
+/// More columns of sentences than fit beside each other on a phone, which shows each row as a block.
+bool is_of_texts(const Table& table) {
+  constexpr std::size_t kLongest = 40;
+  const auto is_long = [](const auto& row) {
+    return std::ranges::any_of(row, [](const std::string& cell) { return cell.size() > kLongest; });
+  };
+  return table.columns.size() > 2 && std::ranges::any_of(table.rows, is_long);
+}
+
+/// Names and paths may be broken after their signs: a table is as wide as its longest word.
+std::string breakable(std::string_view cell) {
+  constexpr std::size_t kLongWord = 16;
+  constexpr std::size_t kPiece = 8;
+  std::string out;
+  std::size_t start = 0;  // of the piece
+  for (std::size_t i = 0; i < cell.size() && cell.size() > kLongWord; ++i) {
+    if (std::string_view("_./,").find(cell[i]) == std::string_view::npos || i - start < kPiece) continue;
+    out += escaped_html(cell.substr(start, i + 1 - start)) + "<wbr>";
+    start = i + 1;
+  }
+  return out + escaped_html(cell.substr(start));
+}
+
 void add_table(const Table& table, const std::string& heading, std::string& out) {
   const auto to = std::back_inserter(out);
   const std::vector<bool> numbers = number_columns(table);
+  const bool texts = is_of_texts(table);
+  constexpr std::size_t kMostPrinted = 40;  // rows, as in the style
   const auto style = [&](std::size_t i) { return numbers[i] ? " class=\"n\"" : ""; };
-  fmt::format_to(to, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {}\"><table><thead><tr>",
-                 escaped_html(heading));
+  fmt::format_to(
+      to, "<div class=\"wide{}\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {}\"><table{}><thead><tr>",
+      table.rows.size() > kMostPrinted ? " long" : "", escaped_html(heading), texts ? " class=\"texts\"" : "");
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     fmt::format_to(to, "<th scope=\"col\"{}>{}</th>", style(i), escaped_html(table.columns[i]));
   }
@@ -126,7 +161,9 @@ void add_table(const Table& table, const std::string& heading, std::string& out)
   for (const auto& row : table.rows) {
     out += "<tr>";
     for (std::size_t i = 0; i < row.size() && i < numbers.size(); ++i) {
-      fmt::format_to(to, "<td{}>{}</td>", style(i), escaped_html(row[i]));
+      const std::string name =
+          texts && !row[i].empty() ? fmt::format(" data-h=\"{}\"", escaped_html(table.columns[i])) : "";
+      fmt::format_to(to, "<td{}{}>{}</td>", style(i), name, breakable(row[i]));
     }
     out += "</tr>\n";
   }
@@ -139,12 +176,14 @@ void add_section(const Section& section, std::string& out) {
   const std::string anchor = anchor_of(section.heading);
   fmt::format_to(to, "<section><h2 id=\"{0}\">{1}</h2>\n", anchor, escaped_html(section.heading));
   for (const std::string& text : section.paragraphs) fmt::format_to(to, "<p>{}</p>\n", escaped_html(text));
+  if (!section.figures.empty()) out += "<div class=\"figures\">";
   for (const Figure& figure : section.figures) {
     if (figure.svg.empty()) continue;
     const std::string caption =
         figure.caption.empty() ? "" : fmt::format("<figcaption>{}</figcaption>", escaped_html(figure.caption));
     fmt::format_to(to, "<figure>{}{}</figure>\n", caption, figure.svg);
   }
+  if (!section.figures.empty()) out += "</div>\n";
   if (!section.code.empty()) {
     fmt::format_to(to, "<pre tabindex=\"0\" role=\"region\" aria-label=\"Code: {}\">{}</pre>\n",
                    escaped_html(section.heading), escaped_html(section.code));
@@ -171,10 +210,18 @@ void add_header(const Page& page, std::string& out) {
   out += page.facts.empty() ? "</header>\n" : "</dl></header>\n";
 }
 
-/// In JSON a '<' stands only in strings; as an escape it can neither end the element nor start a comment.
-std::string embedded(std::string_view json) {
-  std::string out;
-  for (const char c : json) out += c == '<' ? std::string("\\u003c") : std::string(1, c);
+/// The JSON as an address to save: what could end an attribute, or what an address cannot contain, is encoded.
+std::string data_url(std::string_view json) {
+  constexpr std::string_view kPlain = "{}[]():;,._-+/=!*$@?~|^`";
+  std::string out = "data:application/json;charset=utf-8,";
+  for (const char c : json) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (letter || kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
   return out;
 }
 
@@ -207,13 +254,24 @@ std::string headline_of(const Source& source) {
   return rates.empty() ? text_at(source.envelope, "status").value_or("unknown") : rates;
 }
 
+/// True if a metric is worse now: by its newest runs, or since its last change.
+bool is_worse(const Json& history) {
+  return std::ranges::any_of(list_at(history, "metrics"), [](const Json& metric) {
+    const Json& changes = list_at(metric, "changes");
+    return text_at(metric, "now.verdict") == "regressed" ||
+           (!changes.empty() && text_at(changes.back(), "verdict") == "regressed");
+  });
+}
+
 Tone tone_of(const Source& source) {
   const std::string status = text_at(source.envelope, "status").value_or("");
   if (!source.result.empty() && text_at(source.envelope, "error.code") == "in_use") return Tone::unclear;  // disturbed
   if (member(source.envelope, "interrupted") != nullptr && *member(source.envelope, "interrupted") == true) {
     return Tone::unclear;
   }
-  if (status == "failed" || status == "findings") return Tone::bad;
+  if (status == "failed" || status == "findings" || (source.verb == "history" && is_worse(source.result))) {
+    return Tone::bad;
+  }
   const std::string verdict = text_at(source.result, "verdict").value_or("");
   if (verdict == "inconclusive" || !text_at(source.result, "neighbors.text").value_or("").empty()) return Tone::unclear;
   const Json* ok = member(source.result, "verdict.ok");
@@ -342,17 +400,19 @@ std::string html(const Page& page) {
     for (const Section& section : page.sections) {
       fmt::format_to(to, "<li><a href=\"#{}\">{}</a></li>", anchor_of(section.heading), escaped_html(section.heading));
     }
+    if (!page.attachment.empty()) out += "<li><a href=\"#result\">JSON</a></li>";
     out += "</ul></nav>\n";
   }
   out += "<main>\n";
   for (const Section& section : page.sections) add_section(section, out);
   out += "</main>\n<footer><p>Made by shardkit from JSON.";
-  if (!page.attachment.empty()) out += " The result is in the source of this page, in the element “result”.";
-  out += "</p></footer>\n";
   if (!page.attachment.empty()) {
-    fmt::format_to(to, "<script type=\"application/json\" id=\"result\">{}</script>\n", embedded(page.attachment));
+    std::string name = page.kind + ".json";
+    std::ranges::replace(name, ' ', '-');
+    fmt::format_to(to, " <a id=\"result\" download=\"{}\" href=\"{}\">Save the JSON of this page ({})</a>",
+                   escaped_html(name), data_url(page.attachment), format_size(page.attachment.size()));
   }
-  return out + "</body></html>\n";
+  return out + "</p></footer>\n</body></html>\n";
 }
 
 std::string markdown(const Page& page) {
@@ -385,12 +445,13 @@ std::string markdown(const Page& page) {
   return out;
 }
 
-Page page_of(const Json& envelope) {
+Page page_of(const Json& envelope, const Beside& beside) {
   static const Json nothing = Json::object();
   const Json* result = member(envelope, "result");
   const Source source{
       envelope, result != nullptr && result->is_object() ? *result : nothing,
-      text_at(envelope, "schema").value_or("/").substr(text_at(envelope, "schema").value_or("/").find('/') + 1)};
+      text_at(envelope, "schema").value_or("/").substr(text_at(envelope, "schema").value_or("/").find('/') + 1),
+      beside};
   Page page{.kind = fmt::format("{} {}", text_at(envelope, "tool.name").value_or("shardkit"), source.verb),
             .headline = headline_of(source),
             .tone = tone_of(source)};
@@ -402,7 +463,8 @@ Page page_of(const Json& envelope) {
     page.remarks.push_back(remark);
   }
   page.facts = facts(source);
-  for (const auto sections : {fleet_sections(), result_sections(), dataset_sections()}) {
+  for (const auto sections :
+       {comparison_sections(), fleet_sections(), verb_sections(), result_sections(), dataset_sections()}) {
     for (const SectionOf make : sections) {
       if (std::optional<Section> section = make(source)) page.sections.push_back(std::move(*section));
     }

@@ -30,7 +30,7 @@ struct Figure {
 struct Section {
   std::string heading;
   std::vector<std::string> paragraphs = {};
-  std::vector<Figure> figures = {};  ///< only in HTML; empty ones are left out
+  std::vector<Figure> figures = {};  ///< only in HTML; two in a line of a wide window; empty ones are left out
   std::string code = {};             ///< shown as it is, to be copied
   Table table = {};
 };
@@ -51,9 +51,23 @@ std::string html(const Page& page);
 std::string markdown(const Page& page);
 inline constexpr std::size_t kMarkdownRows = 25;
 
+/// The single runs of a metric, on both sides of a comparison.
+struct MetricRuns {
+  std::string metric;
+  std::vector<double> base;
+  std::vector<double> changed;
+};
+
+/// What a comparison is of, and its result does not contain.
+struct Beside {
+  std::vector<MetricRuns> runs = {};
+  const nlohmann::json* base = nullptr;  ///< an envelope of each side, to be overlaid; null: several, or none
+  const nlohmann::json* changed = nullptr;
+};
+
 /// The page of a result of any verb. What the result does not contain is left out. Never throws for what an envelope
 /// contains.
-Page page_of(const nlohmann::json& envelope);
+Page page_of(const nlohmann::json& envelope, const Beside& beside = {});
 
 /// The result with other words for names of hosts, paths and addresses: "host-1", "path-1"; the same for the same.
 nlohmann::json redacted(const nlohmann::json& envelope);

@@ -98,35 +98,36 @@ std::optional<Section> stage_time(const Source& source) {
   return section;
 }
 
-std::string elapsed_text(double seconds) { return fmt::format("{:.0f} s", seconds); }
-
-/// A curve per stage, of the values that `rate` reads.
-std::string time_chart(std::string_view title, const Json& rows, std::string_view value, std::string (*text)(double)) {
+/// A curve per stage, all on the time of the whole run.
+std::string time_chart(std::string_view title, const Json& rows, std::string_view amount, std::string (*text)(double)) {
   std::vector<Curve> curves;
-  double start = 0;
-  for (const Json& row : rows) {
-    const auto at = number_at(row, "unix_time_seconds");
-    const auto amount = number_at(row, value);
-    const double width = number_at(row, "measured_seconds").value_or(1);
-    if (!at || !amount || *amount <= 0 || width <= 0) continue;
-    if (start == 0) start = *at;
-    const std::string stage = text_at(row, "stage").value_or("");
-    auto curve = std::ranges::find(curves, stage, &Curve::name);
-    if (curve == curves.end()) {
-      curve = curves.insert(curves.end(), Curve{stage, {}, color_of_stage(stage), true});
-    }
-    curve->points.push_back({*at - start, *amount / width});
+  for (const std::string& stage : stages_of(rows)) {
+    std::vector<Point> points = rates_over_time(rows, stage, amount);
+    if (!points.empty()) curves.push_back({stage, std::move(points), color_of_stage(stage), true});
   }
-  return line_chart(title, curves, {.x_text = elapsed_text, .y_text = text, .x_name = "time since the first second"});
+  if (curves.empty()) return {};
+  const double start = number_at(rows.front(), "unix_time_seconds").value_or(0);
+  const double end = number_at(rows.back(), "unix_time_seconds").value_or(start);
+  return line_chart(title, curves,
+                    {.x_text = elapsed_text,
+                     .y_text = text,
+                     .x_name = "time since the first second",
+                     .x_range = Point{0, end - start}});
 }
 
-/// The rows that the plots show, with their time since the first one.
-Json since_the_first(const Json& rows) {
+/// The rows as the plots show them: rates, and the time since the first one.
+Json as_rates(const Json& rows) {
   Json shown = Json::array();
+  const double first = rows.empty() ? 0 : number_at(rows.front(), "unix_time_seconds").value_or(0);
   for (const Json& row : rows) {
-    const double first = number_at(rows.front(), "unix_time_seconds").value_or(0);
     Json& copy = shown.emplace_back(row);
-    if (copy.is_object()) copy["second"] = number_at(row, "unix_time_seconds").value_or(first) - first;
+    if (!copy.is_object()) continue;
+    copy["second"] = number_at(row, "unix_time_seconds").value_or(first) - first;
+    const double width = number_at(row, "measured_seconds").value_or(1);
+    for (const char* amount : {"bytes", "samples"}) {
+      const auto done = number_at(row, amount);
+      copy[amount] = done && *done > 0 && width > 0 ? Json(*done / width) : Json();
+    }
   }
   return shown;
 }
@@ -141,11 +142,11 @@ std::optional<Section> over_time(const Source& source) {
   }
   if (section.figures.empty()) return std::nullopt;
   section.paragraphs.push_back("Each second of the run, by stage: means hide stalls.");
-  section.table = table_of(since_the_first(rows), {{"second", "second", Unit::count},
-                                                   {"stage", "stage"},
-                                                   {"bytes", "bytes", Unit::bytes},
-                                                   {"samples", "samples", Unit::count},
-                                                   {"measured", "measured_seconds", Unit::seconds}});
+  section.table = table_of(as_rates(rows), {{"second", "second", Unit::count},
+                                            {"stage", "stage"},
+                                            {"bytes/s", "bytes", Unit::bytes_per_second},
+                                            {"samples/s", "samples", Unit::per_second},
+                                            {"measured for", "measured_seconds", Unit::seconds}});
   return section;
 }
 
@@ -179,10 +180,10 @@ std::optional<Section> latency(const Source& source) {
     if (const Json* values = member(*pipeline, "batch_latency_seconds")) add_latency(*values, "one batch", section);
   }
   if (section.table.rows.empty()) return std::nullopt;
+  section.table = without_empty_columns(section.table);
   section.paragraphs.push_back(
       "p99 means that 99 of 100 took at most this long. Percentiles are upper ends of histogram steps of less than 1 "
-      "%; "
-      "mean and max are exact.");
+      "%; mean and max are exact.");
   if (!bars.empty()) section.figures.emplace_back(bar_chart("Reads by latency", bars), "Reads by their latency");
   return section;
 }
@@ -320,24 +321,34 @@ std::optional<Section> epochs(const Source& source) {
   return section;
 }
 
+/// The value of a metric in a repetition, which has it below the name of its stage: that of `run` itself is not named.
+std::optional<double> value_in(const Json& repetition, std::string_view metric) {
+  constexpr std::string_view kOfRun = "run.";
+  return number_at(repetition, metric.starts_with(kOfRun) ? metric.substr(kOfRun.size()) : metric);
+}
+
 std::optional<Section> repeated(const Source& source) {
   const Json& rows = list_at(source.result, "repeated");
   if (rows.empty()) return std::nullopt;
   std::vector<Range> ranges;
   for (const Json& row : rows) {
     const double median = number_at(row, "median").value_or(0);
+    const std::string metric = text_at(row, "metric").value_or("");
     if (median <= 0) continue;
     const auto relative = [&](std::string_view path) -> std::optional<double> {
       const auto value = number_at(row, path);
       return value ? std::optional(*value / median - 1) : std::nullopt;
     };
     ranges.push_back(
-        {text_at(row, "metric").value_or(""),
-         fmt::format("{:+.0f} % to {:+.0f} %", relative("low").value_or(0) * 100, relative("high").value_or(0) * 100),
+        {metric,
+         fmt::format("{} to {}", percent_text(relative("low").value_or(0)), percent_text(relative("high").value_or(0))),
          0, relative("low"), relative("high")});
+    for (const Json& repetition : list_at(source.result, "repetitions")) {
+      if (const auto value = value_in(repetition, metric)) ranges.back().after.push_back(*value / median - 1);
+    }
   }
-  Section section{.heading = "Repetitions", .figures = {range_chart("Spread of the repetitions", ranges, 0)}};
-  section.paragraphs.push_back("Interval of the median of each metric, relative to it.");
+  Section section{.heading = "Repetitions", .figures = {range_chart("Spread of the repetitions", ranges)}};
+  section.paragraphs.push_back("Interval of the median of each metric, relative to it. A dot is a repetition.");
   section.table = table_of(rows, {{"metric", "metric"}, {"median, interval, and what to expect again", "text"}});
   return section;
 }
@@ -359,6 +370,7 @@ std::optional<Section> findings(const Source& source) {
 }
 
 std::optional<Section> machine(const Source& source) {
+  if (source.verb == "pipeline") return std::nullopt;  // its result has no storage, and its GPUs are those of the job
   const Json* environment = stage_of(source, source.verb == "env" ? "env" : "environment");
   const Json* read = stage_of(source, "read");
   const Json& facts = environment != nullptr ? *environment : read != nullptr ? *read : source.result;
@@ -392,10 +404,10 @@ std::optional<Section> presets(const Source& source) {
     const auto fed = number_at(row, "gpus_fed");
     if (fed) bars.push_back({text_at(row, "name").value_or(""), count_text(*fed) + " GPUs", *fed});
   }
-  if (bars.empty()) return std::nullopt;
-  Section section{.heading = "GPUs that this node can feed"};
+  if (rows.empty()) return std::nullopt;
+  Section section{.heading = bars.empty() ? "Published workloads" : "GPUs that this node can feed"};
   section.paragraphs.push_back("Published workloads, at their required utilization.");
-  section.figures.push_back(bar_chart(section.heading, bars));
+  if (!bars.empty()) section.figures.emplace_back(bar_chart(section.heading, bars));
   section.table = table_of(rows, {{"preset", "name"},
                                   {"GPUs fed", "gpus_fed", Unit::count},
                                   {"samples/s per GPU", "samples_per_second", Unit::per_second},

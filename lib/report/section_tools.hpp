@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -25,6 +26,7 @@ struct Source {
   const Json& envelope;
   const Json& result;  ///< an empty object for a failed run
   std::string verb;
+  const Beside& beside;
 };
 
 using SectionOf = std::optional<Section> (*)(const Source& source);
@@ -50,6 +52,9 @@ struct Column {
   Unit unit = Unit::none;
 };
 
+/// Leaves out columns that are empty in all rows.
+Table without_empty_columns(const Table& table);
+
 /// A row for each item; columns that are empty in all rows are left out. Of more than kMostRows items only that many,
 /// evenly chosen.
 Table table_of(const Json& items, std::initializer_list<Column> columns);
@@ -61,13 +66,28 @@ Table facts_of(const Json& object, std::initializer_list<Column> members);
 /// The color of a stage, the same in all plots of a page.
 Color color_of_stage(std::string_view stage);
 
+/// What a stage did in each second since the first row: `amount` ("bytes", "samples") per second. Empty if it has none
+/// in all of them.
+std::vector<Point> rates_over_time(const Json& rows, std::string_view stage, std::string_view amount);
+
+/// The stages of such rows, in the order of their first ones.
+std::vector<std::string> stages_of(const Json& rows);
+
+/// The unit of a metric by its name: "read.bytes_per_second".
+Unit unit_of_metric(std::string_view metric);
+
 /// Formatters of axes.
 std::string rate_text(double value);
 std::string bytes_rate_text(double value);
 std::string count_text(double value);
 std::string seconds_text(double value);
+std::string percent_text(double value);
+std::string elapsed_text(double seconds);
+std::string (*axis_text(Unit unit))(double);
 
 /// The sections of all results, in the order of a page. Defined in the files that are named after their subjects.
+std::span<const SectionOf> comparison_sections();
+std::span<const SectionOf> verb_sections();
 std::span<const SectionOf> result_sections();
 std::span<const SectionOf> dataset_sections();
 std::span<const SectionOf> fleet_sections();

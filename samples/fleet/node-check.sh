@@ -6,7 +6,7 @@
 #   node-check.sh --drain   # also drains the node in Slurm if it misses a limit
 #
 # Slurm takes no action from the exit code of its HealthCheckProgram and ends it after 60 s, so there use --drain and a
-# short NODE_CHECK_BUDGET.
+# short NODE_CHECK_BUDGET. It starts it without SLURM_CONF: export it here if slurm.conf is not in its usual place.
 #
 # Change: the data (a copy on the storage that jobs use, at least 1 GiB), the gate, where results are kept, and the
 # folder of node_exporter's textfile collector (samples/prometheus). samples/ci/gate.json is an example of a gate.

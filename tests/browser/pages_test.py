@@ -39,7 +39,7 @@ def run_result(seconds=60):
               "cpu_seconds_per_sample": 0.001}
     latency = {"p50": 0.0001, "p90": 0.001, "p99": 0.01, "max": 0.1}
     epochs = [{"epoch": i, "samples_per_second": 700.0 + 100 * i, "residency_before_ratio": i - 1.0} for i in (1, 2)]
-    return {"schema": "shardkit/run", "schema_version": 1, "tool": {"name": "iobench", "version": "0.9.0"},
+    return {"schema": "shardkit/run", "schema_version": 2, "tool": {"name": "iobench", "version": "0.9.0"},
             "started_at": "2026-11-26T08:00:00Z", "elapsed_seconds": 60.0, "status": "findings", "error": None,
             "host": {"hostname": "node17", "node": HOSTILE, "os": "Debian", "kernel": "6.1", "cpus": 16,
                      "labels": {"rack": "r7"}},
@@ -119,8 +119,10 @@ class Pages(FolderTest):
         page = self.opened(self.page_of(self.saved("run.json", run_result())))
         self.assertEqual(page.locator("img").count(), 0)
         self.assertIn(HOSTILE, page.locator("h1").inner_text())
-        attached = page.evaluate("document.getElementById('result').textContent")
-        self.assertEqual(json.loads(attached), run_result())
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="Save the JSON of this page").click()
+        self.assertEqual(saved.value.suggested_filename, "iobench-run.json")
+        self.assertEqual(json.loads(pathlib.Path(saved.value.path()).read_text()), run_result())
 
     def test_keys_reach_and_open_a_table(self):
         page = self.opened(self.page_of(self.saved("run.json", run_result())))
@@ -137,7 +139,10 @@ class Pages(FolderTest):
         base, new = run_result(), run_result()
         for envelope, rate in ((base, 2e9), (new, 1e9)):
             envelope["result"]["read"]["bytes_per_second"] = rate
-        self.check_everywhere(self.page_of(self.saved("a.json", base), self.saved("b.json", new)))
+        compared = self.page_of(self.saved("a.json", base), self.saved("b.json", new))
+        self.assertEqual(self.opened(compared).locator("h2").all_inner_texts()[:3],
+                         ["Changes by metric", "Both runs over time", "Latency of both runs"])
+        self.check_everywhere(compared)
         for i in range(12):
             node = run_result()
             node["host"]["node"] = f"node{i}"

@@ -1,6 +1,7 @@
 #include "cli/documents/documents.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <sstream>
@@ -254,6 +255,14 @@ TEST_CASE("-h shows only options that exist, and no verb or option that exists c
         CHECK((std::ranges::any_of(doc.options, has) || std::ranges::any_of(doc.common, has)));
       }
     }
+  }
+}
+
+TEST_CASE("every verb that measures takes --label, by which aggregate groups nodes") {
+  for (const shardkit::cli::Command& command : shardkit::apps::iobench_app().commands) {
+    constexpr std::array<std::string_view, 5> kOthers{"aggregate", "compare", "env", "model", "report"};
+    CAPTURE(command.text().name);
+    CHECK(command.text().labels == (std::ranges::find(kOthers, command.text().name) == kOthers.end()));
   }
 }
 

@@ -57,6 +57,21 @@ TEST_CASE("a model's first line is what comes of it") {
   CHECK(first_line(list) == "14 published workloads, and what one GPU of each needs");
 }
 
+TEST_CASE("the report of a preset of MLPerf has its rate in the unit of MLPerf, too") {
+  ModelOptions job;
+  job.preset = "unet3d-h100", job.gpus = 8;
+  const auto report = [](const ModelOptions& options) { return report_text(answer_model(modeled(options)), false); };
+  // 8 * 7 / 0.323 s * 146,600,628 B = 25.417 GB/s = 24,239 * 2^20 B/s
+  CHECK(report(job).find("MLPerf Storage prints MiB/s as MB/s: 25.4 GB/s here are 24,239 MB/s there") !=
+        std::string::npos);
+  ModelOptions list;
+  list.list_presets = true;
+  CHECK(report(list).find("1,000 MB/s there are 1.05 GB/s here") != std::string::npos);
+  CHECK(report(worked_example()).find("MLPerf") == std::string::npos);
+  job.preset = "resnet50-a100-amp";  // of another publication
+  CHECK(report(job).find("MLPerf") == std::string::npos);
+}
+
 TEST_CASE("one GPU takes, and one sample is one") {
   ModelOptions job = worked_example();
   job.gpus = 1, job.batch = 1, job.step_time = 1;

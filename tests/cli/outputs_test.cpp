@@ -172,6 +172,11 @@ TEST_CASE("names of reports contain the node and the job") {
     CHECK(std::filesystem::exists(folder.path() + "/n7-12-%x.json"));
   }
   CHECK(run_with("%j.json").exit_code == 2);
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/%j.json"));
+  const shardkit::cli::App iobench = shardkit::apps::iobench_app();
+  CHECK(run(iobench, {"model", "--no-such-option", "--json", folder.path() + "/wrong-%n.json"}).exit_code == 2);
+  CHECK(std::filesystem::exists(folder.path() + "/wrong-n7.json"));  // the failure, under the name of the node
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/wrong-%n.json"));
 }
 
 TEST_CASE("in a folder that is read a report may be new or replace an earlier one of its verb") {

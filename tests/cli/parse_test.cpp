@@ -144,7 +144,8 @@ TEST_CASE("a value that does not fit is refused with what was expected") {
   CHECK(refused({"x", "--size", "-1"}).find("'-1' is not a size") != std::string::npos);
   CHECK(refused({"x", "--timeout", "soon"}).find("'soon' is not a duration") != std::string::npos);
   CHECK(refused({"x", "--samples", "-1"}) == "fake: error: --samples: '-1' is not a whole number (digits only)");
-  CHECK(refused({"x", "--samples", "1.5"}) == "fake: error: --samples: '1.5' is not a whole number (digits only)");
+  CHECK(refused({"x", "--samples", "1.5"}) ==
+        "fake: error: --samples: '1.5' is not a whole number: close a shard after N samples");
   CHECK(refused({"x", "--samples", "99999999999999999999"}).find("too large") != std::string::npos);
   CHECK(refused({"x", "--samples", ""}).find("is not a whole number") != std::string::npos);
   CHECK(refused({"x", "--headroom", "nan"}) == "fake: error: --headroom: 'nan' is not a number");

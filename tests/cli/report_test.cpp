@@ -94,10 +94,10 @@ struct CodeOnly {
   void describe(shardkit::FieldList& v) { v.field({"code", "of two lines", shardkit::kLines}, code); }
 };
 
-TEST_CASE("code is shown in its lines") {
+TEST_CASE("code is shown in its lines, as it can be pasted") {
   CodeOnly object;
   CHECK(shardkit::cli::text_report(shardkit::field_tree([&](auto& v) { object.describe(v); })) ==
-        "code: first\n      second\n");
+        "code:\nfirst\nsecond\n");
 }
 
 /// Of a run of `work x`: the node and the operand.
@@ -223,4 +223,10 @@ TEST_CASE("a label leaves out the unit that the value shows") {
   CHECK(label("bytes", shardkit::Unit::bytes) == "bytes");
   CHECK(label("bytes_fetched", shardkit::Unit::bytes) == "bytes fetched");
   CHECK(label("files_per_second", shardkit::Unit::per_second) == "files per second");
+}
+
+TEST_CASE("a terminal breaks long lines of tables at blanks, and never the code") {
+  const shardkit::cli::Answer answer{.headline = "h", .body = "one two\nthree four\n", .code = "x = f(1, 2, 3)\n"};
+  CHECK(shardkit::cli::answer_text(answer, 1, {.columns = 8}) == "h (1.00\ns)\none two\nthree\nfour\nx = f(1, 2, 3)\n");
+  CHECK(shardkit::cli::answer_text(answer, 1, {}) == "h (1.00 s)\none two\nthree four\nx = f(1, 2, 3)\n");
 }

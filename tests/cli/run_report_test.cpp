@@ -77,17 +77,36 @@ RunResult long_report() {
 
 TEST_CASE("a report fits a terminal of 80 columns and 24 rows: hints that do not are counted") {
   const std::string report = shardkit::cli::answer_text(answer_run(long_report()), 1, {.columns = 80});
-  CHECK(std::ranges::count(report, '\n') <= 23);  // and the line about the node
+  CHECK(std::ranges::count(report, '\n') <= 22);  // and the line about the node, and the prompt
   std::size_t begin = 0;
   for (std::size_t end = report.find('\n'); end != std::string::npos; end = report.find('\n', begin)) {
     CHECK(end - begin <= 80);
     begin = end + 1;
   }
-  CHECK(contains(report, "5 hints more with --verbose\n"));
+  CHECK(contains(report, "2 hints more with --verbose\n"));
+  CHECK(contains(report, "\n\nDataLoader  num_workers=0: about 560 samples/s; code with --verbose\n"));
   RunResult shorter = long_report();
   shorter.summary.loader.code = "loader\n";
-  CHECK(contains(report_text(answer_run(shorter), false), "hint: a hint that is longer"));
-  CHECK(contains(report_text(answer_run(shorter), false), "2 hints more with --verbose\n"));
+  const std::string with_code = shardkit::cli::answer_text(answer_run(shorter), 1, {.columns = 80});
+  CHECK(contains(with_code, "\n\nloader\n# about 560 samples/s"));
+  CHECK(contains(with_code, "hint: a hint that is longer"));
+  CHECK(contains(with_code, "2 hints more with --verbose\n"));
+  CHECK(std::ranges::count(with_code, '\n') <= 22);
+}
+
+TEST_CASE(
+    "a report without a job fits a terminal too, and what must be said of the shards leaves its place to no hint") {
+  RunResult result = long_report();
+  result.summary.requirement.reset();
+  result.summary.verdict.remedy.clear();  // that of a job
+  result.summary.presets = preset_rows({});
+  result.decode.emplace();
+  result.summary.loader.is_uneven = true;
+  result.summary.loader.reshard = "shardctl reshard data OUT --shards 12";
+  const std::string report = shardkit::cli::answer_text(answer_run(result), 1, {.columns = 80});
+  CHECK(std::ranges::count(report, '\n') <= 22);
+  CHECK(contains(report, "hint: the shards do not divide by the GPUs"));
+  CHECK(contains(report, "hints more with --verbose\n"));
 }
 
 TEST_CASE("headroom is green or red where colors are wanted") {
@@ -127,7 +146,7 @@ TEST_CASE("GPUs with different numbers of shards are a hint with a number that d
   result.summary.loader.shards_needed = 12;
   result.summary.loader.reshard = "shardctl reshard data OUT --shards 12";
   CHECK(contains(report_text(answer_run(result), false),
-                 "\nhint: the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and\n"
+                 "\nhint: the shards do not divide by the GPUs, so some GPUs end an epoch earlier, and "
                  "DDP waits for them for ever. As many as divide: `shardctl reshard data OUT --shards 12`\n"));
 }
 
@@ -136,7 +155,7 @@ TEST_CASE("what a loader delivers is said to be that of an idle machine if the m
   CHECK_FALSE(contains(report_text(answer_run(result), false), "on an idle machine"));
   result.neighbors = {1.1, 2, 0, 0};
   CHECK(contains(report_text(answer_run(result), false),
-                 " samples/s on an idle machine (estimated; --python measures it),\n# 1.00 MiB of /dev/shm\n"));
+                 " samples/s on an idle machine (estimated), 1.00 MiB of /dev/shm\n"));
 }
 
 TEST_CASE("advice of the pipeline is shown unless the job is fed or others disturbed the measurement") {

@@ -87,6 +87,8 @@ TEST_CASE("lines fit a terminal of 80 columns, however much there is to tell") {
   CHECK(watch_heading(row) == "bottleneck       UTC   GPUs    CPU  cores  throttled  blocked       read   PCIe\n");
   CHECK(watch_line(row, row) == "CPU limit   10:15:02   60 %   42 %    7.6       34 %       12   512 MB/s      -\n");
   CHECK(watch_heading(row).size() <= 80);
+  CHECK(watch_heading(row, 60) == "bottleneck       UTC   GPUs    CPU  cores  throttled   PCIe\n");
+  CHECK(watch_line(row, row, 60) == "CPU limit   10:15:02   60 %   42 %    7.6       34 %      -\n");
   row.disk.reset();
   CHECK(contains(watch_heading(row), "blocked        nfs"));
 }

@@ -177,7 +177,7 @@ class Troubleshooting(unittest.TestCase):
 
 
 class Picture(unittest.TestCase):
-    """docs/images/terminal.svg, which scripts/record-terminal draws from README, and the picture of scripts/draw-overview."""
+    """docs/images/terminal.svg, which scripts/record-terminal draws from README, and those of the draw scripts."""
 
     def test_it_shows_what_readme_shows(self):
         blocks = parse(ROOT / "README.md").blocks
@@ -193,6 +193,12 @@ class Picture(unittest.TestCase):
         for line in lines:
             if not line.startswith("$ ") and line != "...":
                 self.assertIn(masked(line), page)
+
+    def test_the_page_of_a_report_is_as_wide_as_its_script_draws_it(self):
+        script = (ROOT / "scripts/draw-report").read_text()
+        width = int(re.search(r"^WIDTH = (\d+)", script, re.M).group(1))
+        png = (ROOT / "docs/images/report.png").read_bytes()
+        self.assertEqual((png[:8], int.from_bytes(png[16:20], "big")), (b"\x89PNG\r\n\x1a\n", width))
 
     def test_the_overview_is_what_its_script_draws(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,8 @@ VERDICT = re.compile(r"^(pass|improved|regressed|inconclusive)(?=\s+[a-z_-]+\.)"
 
 # Parts of a verdict of `iobench run` that only come when the measurement was disturbed or two stages are about as slow.
 CLAUSES = ("; others used ...: an idle machine would be faster", "; ... is about as slow (...)",
-           "; this is uncertain: ... with a longer --budget")
+           "; this is uncertain: ... with a longer --budget",
+           " on an idle machine", "; --python measures it")  # of what a loader delivers
 CLAUSE = re.compile("|".join("[^;]*?".join(map(re.escape, clause.split("..."))) for clause in CLAUSES))
 
 

@@ -40,7 +40,7 @@ TEST_CASE("a plot of many points stays small") {
 TEST_CASE("plots without data are empty") {
   CHECK(bar_chart("t", {}).empty());
   CHECK(heat_map("t", {}).empty());
-  CHECK(range_chart("t", {}, 0).empty());
+  CHECK(range_chart("t", {}).empty());
   CHECK(stacked_chart("t", {}, {}).empty());
   const Curve one{"", {{1, 1}}};
   CHECK(line_chart("t", std::span(&one, 1), {.x_text = number, .y_text = number}).empty());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace shardkit::report {
@@ -51,6 +52,28 @@ std::vector<std::string> headings(const Page& page) {
   return all;
 }
 
+/// What a browser saves when the link to the JSON is followed.
+std::string attached_json(const std::string& page) {
+  const std::string start = "id=\"result\" download=\"iobench-run.json\" href=\"data:application/json;charset=utf-8,";
+  const std::size_t from = page.find(start) + start.size();
+  std::string json;
+  for (std::size_t i = from; page.at(i) != '"'; ++i) {
+    if (page[i] != '%') {
+      json += page[i];
+      continue;
+    }
+    json += static_cast<char>(std::stoi(page.substr(i + 1, 2), nullptr, 16));
+    i += 2;
+  }
+  return json;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("a run begins with its verdict, node, date and version") {
@@ -92,7 +115,7 @@ TEST_CASE("a sentence that begins with a number is no number, and a change of no
   Json result = run_result();
   result["environment"]["findings"] = {
       {{"severity", "warning"}, {"text", "x"}, {"remedy", "2 GiB are enough: mount -o remount,size=2G /dev/shm"}}};
-  CHECK(has(html(page_of(envelope("run", result))), "<td>2 GiB are enough"));
+  CHECK(has(html(page_of(envelope("run", result))), "<td data-h=\"remedy\">2 GiB are enough"));
   const Json compared{{"rows", {{{"metric", "m"}, {"change_ratio", -0.0001}, {"verdict", "pass"}}}}};
   CHECK(has(html(page_of(envelope("compare", compared))), "pass, 0.0 %"));
 }
@@ -110,6 +133,138 @@ TEST_CASE("of many nodes the page counts states, and a comparison names both fil
   Json compared = envelope("compare", {{"text", "pass"}});
   compared["options"] = {{"base", "old.json"}, {"new", "new.json"}};
   CHECK(page_of(compared).facts.front() == Fact{"BASE", "old.json"});
+}
+
+TEST_CASE("a comparison has an axis in percent with thresholds and runs, and one from zero beside it") {
+  const Json row{{"metric", "read.bytes_per_second"}, {"base", 2e9},           {"new", 1e9}, {"change_ratio", -0.5},
+                 {"threshold_ratio", 0.05},           {"verdict", "regressed"}};
+  Json result = envelope("compare", {{"verdict", "regressed"}, {"rows", {row}}});
+  result["status"] = "findings";
+  const Page page = page_of(result, {.runs = {{"read.bytes_per_second", {1.9e9, 2.1e9}, {0.9e9, 1.1e9, 1e9}}}});
+  CHECK(page.tone == Tone::bad);
+  const Section& section = page.sections.front();
+  REQUIRE(section.figures.size() == 2);
+  const std::string& zoomed = section.figures[0].svg;
+  CHECK(count_of(zoomed, "class=\"before\"") == 2);
+  CHECK(count_of(zoomed, "class=\"after\"") == 3);
+  CHECK(count_of(zoomed, "class=\"threshold\"") == 2);
+  CHECK(has(zoomed, ">-45 %</text>"));
+  CHECK(has(zoomed, ">0 %</text>"));
+  const std::string& from_zero = section.figures[1].svg;
+  CHECK(has(from_zero, "width=\"210.0\""));  // half of BASE
+  CHECK(has(from_zero, "2.00 GB/s to 1.00 GB/s"));
+  CHECK(has(from_zero, ">100 %</text>"));
+}
+
+TEST_CASE("two single results are overlaid, folders are not") {
+  const auto with_seconds = [](double rate) {
+    Json rows = Json::array();
+    for (int i = 0; i < 3; ++i) {
+      rows.push_back({{"unix_time_seconds", 100 + i}, {"stage", "read"}, {"bytes", rate}, {"measured_seconds", 1.0}});
+    }
+    return envelope("run", {{"seconds", rows}});
+  };
+  const Json base = with_seconds(1e9);
+  const Json changed = with_seconds(2e9);
+  const Json compared = envelope("compare", {{"verdict", "pass"}});
+  CHECK(headings(page_of(compared, {.base = &base, .changed = &changed})) ==
+        std::vector<std::string>{"Both runs over time"});
+  CHECK(headings(page_of(compared, {.base = &base})).empty());
+}
+
+TEST_CASE("a history is red while a metric is worse, and each metric has a zoomed plot in percent") {
+  const auto history = [](const char* now, const char* change) {
+    Json points = Json::array();
+    for (int i = 0; i < 4; ++i) points.push_back({{"unix_time_seconds", 1e9 + i * 1e5}, {"value", 1e9 + i * 1e7}});
+    const Json band{{"from_seconds", 1e9}, {"to_seconds", 1e9 + 3e5}, {"median", 1e9}, {"low", 9e8}, {"high", 11e8}};
+    Json metric{
+        {"metric", "read.bytes_per_second"}, {"points", points}, {"bands", {band}}, {"now", {{"verdict", now}}}};
+    metric["changes"] = {{{"unix_time_seconds", 1e9 + 1e5}, {"change_ratio", -0.2}, {"verdict", change}}};
+    return page_of(envelope("history", {{"metrics", {metric}}}));
+  };
+  CHECK(history("pass", "improved").tone == Tone::neutral);
+  CHECK(history("regressed", "improved").tone == Tone::bad);
+  const Page page = history("pass", "regressed");
+  CHECK(page.tone == Tone::bad);
+  const Section& section = page.sections.back();
+  REQUIRE(section.figures.size() == 2);
+  CHECK(has(section.figures[0].svg, ">0.00 B/s</text>"));
+  CHECK(has(section.figures[1].svg, ">-10 %</text>"));
+  CHECK(count_of(section.figures[1].svg, "class=\"threshold\"") == 2);
+  CHECK(count_of(section.figures[1].svg, "<circle") == 4);  // each run
+  CHECK(page.sections.front().table.rows.front() ==
+        std::vector<std::string>{"read.bytes_per_second", "regressed", "-20.0 %", "2001-09-10"});
+}
+
+TEST_CASE("a fleet has a line for each rack, short names, and hollow squares for nodes without a rate") {
+  Json nodes = Json::array();
+  for (int i = 0; i < 4; ++i) {
+    const Json rate{{"metric", "read.bytes_per_second"}, {"of_median_ratio", i == 3 ? 0.5 : 1.0}};
+    nodes.push_back({{"name", fmt::format("n{}.cluster.example", i)},
+                     {"state", i == 3 ? "suspect" : "healthy"},
+                     {"group", i < 2 ? "rack=r1" : "rack=r2"},
+                     {"slowest_ratio", i == 3 ? 0.5 : 1.0},
+                     {"slowest_metric", "read.bytes_per_second"},
+                     {"rates", {rate}}});
+  }
+  nodes.push_back({{"name", "n4.cluster.example"}, {"state", "missing"}, {"group", ""}, {"slowest_ratio", 1.0}});
+  const Page page = page_of(envelope("aggregate", {{"nodes", nodes}}));
+  const std::string& map = page.sections[0].figures[0].svg;
+  for (const char* label : {">r1</text>", ">r2</text>", ">no group</text>"}) CHECK(has(map, label));
+  CHECK(count_of(map, "class=\"hollow\"") == 1);
+  CHECK(has(map, "n4.cluster.example: missing"));
+  const std::string& bars = page.sections[1].figures[0].svg;
+  CHECK(has(bars, ">n3</text>"));
+  CHECK(has(bars, "50 %, read.bytes_per_second"));
+  CHECK(has(bars, "class=\"unclear\""));  // slow in one run only
+  CHECK_FALSE(has(bars, ">n4</text>"));
+  CHECK(std::ranges::find(page.sections[1].table.columns, "misses the gate") == page.sections[1].table.columns.end());
+  CHECK(page.sections[1].table.rows.back()[4].empty());  // not 1.00 x: it was not measured
+}
+
+TEST_CASE("results of single verbs have what they measured") {
+  const Json decoded{{"samples_per_second", 2000.0}, {"threads", 2}, {"failures", {{"total", 0}}}};
+  CHECK(headings(page_of(envelope("decode", decoded))) == std::vector<std::string>{"Measured"});
+  const Json saved{{"rows", {{{"mode", "sync"}, {"block_seconds", 0.2}, {"durable_seconds", 0.3}}}}};
+  CHECK(headings(page_of(envelope("checkpoint", saved))) == std::vector<std::string>{"Time of a checkpoint"});
+  const Json modeled{{"required", {{"samples_per_second", 10.0}}}, {"supply", {{"read_bytes_per_second", 1e9}}}};
+  CHECK(headings(page_of(envelope("model", modeled))) ==
+        std::vector<std::string>{"What the job needs", "What the node delivers"});
+  const Json listed{{"presets", {{{"name", "resnet50-h100"}, {"samples_per_second", 1786.0}}}}};
+  CHECK(headings(page_of(envelope("model", listed))) == std::vector<std::string>{"Published workloads"});
+  const Json repeated{{"repetitions", {{{"bytes_per_second", 1e9}}, {{"bytes_per_second", 2e9}}}}};
+  CHECK(headings(page_of(envelope("read", repeated))) == std::vector<std::string>{"Repetitions"});
+}
+
+TEST_CASE("seconds without data are part of the plot, and the table has the rates of the plot") {
+  Json rows = Json::array();
+  for (const int samples : {100, 0, 50}) {
+    rows.push_back({{"unix_time_seconds", 1000 + rows.size()},
+                    {"stage", "decode"},
+                    {"samples", samples},
+                    {"measured_seconds", 0.5}});
+  }
+  const Section section = page_of(envelope("run", {{"seconds", rows}})).sections.front();
+  CHECK(count_of(section.figures.front().svg, "<circle") == 3);
+  CHECK(section.table.columns == std::vector<std::string>{"second", "stage", "samples/s", "measured for"});
+  CHECK(section.table.rows.front()[2] == "200/s");
+}
+
+TEST_CASE("each repetition is a dot, and times below 0.1 ms have no leading zeros") {
+  const Json result{
+      {"repeated", {{{"metric", "run.predicted.samples_per_second"}, {"median", 10.0}, {"low", 9.0}}}},
+      {"repetitions",
+       {{{"predicted", {{"samples_per_second", 9.0}}}}, {{"predicted", {{"samples_per_second", 11.0}}}}}}};
+  CHECK(count_of(html(page_of(envelope("run", result))), "class=\"after\"") == 2);
+  const Json read{{"latency_seconds", {{"p50", 0.0000126}, {"p99", 0.0126}}}};
+  const std::vector<std::string> row = page_of(envelope("read", read)).sections.front().table.rows.front();
+  CHECK(row == std::vector<std::string>{"one read", "12.6 us", "12.6 ms"});  // without the columns that nothing has
+}
+
+TEST_CASE("long names may be broken after their signs, and letters of several bytes stay whole") {
+  Json result = run_result();
+  result["environment"]["findings"] = {{{"severity", "hint"}, {"text", "/srv/größe/äöüäöüäöü_äöüäöü/x"}}};
+  CHECK(has(html(page_of(envelope("run", result))), "/srv/größe/<wbr>äöüäöüäöü_<wbr>äöüäöü/<wbr>x"));
 }
 
 TEST_CASE("a failed run begins with its error") {
@@ -135,16 +290,15 @@ TEST_CASE("a page loads nothing and runs nothing") {
     CHECK_FALSE(has(text, loader));
 }
 
-TEST_CASE("names with HTML and quotes stay texts, and the attached JSON cannot end its element") {
+TEST_CASE("names with HTML and quotes stay texts, and the attached JSON cannot end its attribute") {
   Json hostile = envelope("run", run_result());
   hostile["host"]["node"] = "<img onerror=\"x\">";
   hostile["result"]["verdict"]["text"] = "</script><!-- '\"& ";
   const std::string text = html(page_of(hostile));
   CHECK_FALSE(has(text, "<img"));
   CHECK_FALSE(has(text, "<!--"));
-  const std::size_t start = text.find("id=\"result\">") + 12;
-  const std::string attached = text.substr(start, text.find("</script>", start) - start);
-  CHECK(Json::parse(attached) == hostile);
+  CHECK_FALSE(has(text, "</script>"));
+  CHECK(Json::parse(attached_json(text)) == hostile);
 }
 
 TEST_CASE("any JSON is an envelope, however wrong its types are") {

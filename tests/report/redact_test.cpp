@@ -26,6 +26,12 @@ TEST_CASE("names of hosts and paths are replaced, the same by the same") {
   CHECK(redacted(with_text(""))["schema"] == "shardkit/run");
 }
 
+TEST_CASE("the name of a host is found before the sign that ends it, in its short and its long form") {
+  CHECK(redacted_text("gpu7: slow, gpu7.corp. And gpu7.") == "host-2: slow, host-1. And host-2.");
+  CHECK(redacted_text("'gpu7.corp:' (gpu7)") == "'host-1:' (host-2)");
+  CHECK(redacted_text("gpu77 and mygpu7 are others") == "gpu77 and mygpu7 are others");
+}
+
 TEST_CASE("rates and names of systems are no paths") {
   for (const char* text : {"1.20 GB/s", "1,200 samples/s", "Debian GNU/Linux 12", "/dev/shm has 64 MiB"}) {
     CHECK(redacted_text(text) == text);

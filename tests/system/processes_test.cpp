@@ -1,5 +1,7 @@
 #include "system/processes.hpp"
 
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "support/recorded_tree.hpp"
@@ -116,4 +118,22 @@ TEST_CASE("threads that sleep in FUSE or Lustre wait for storage, those that sle
   CHECK(blocked("ptlrpc_set_wait") == 1);
   CHECK(blocked("futex_wait_queue") == 0);
   CHECK(blocked("0") == 0);
+}
+
+TEST_CASE("of several jobs that wait for storage, the one with the most waiting processes is named") {
+  RecordedTree machine;
+  machine.add("proc/1/stat", stat("1", "systemd", "S", "0"));
+  CHECK_FALSE(find_stalled_job(machine));
+  machine.add("proc/5/stat", stat("5", "rsync", "D", "1"));  // one process, with the smallest number
+  machine.add("proc/40/stat", stat("40", "python", "S", "1"));
+  for (int i = 41; i < 49; ++i) {
+    const std::string pid = std::to_string(i);
+    machine.add("proc/" + pid + "/stat", stat(pid, "python", "D", "40"));
+  }
+  machine.add("proc/90/stat", stat("90", "tar", "D", "1"));  // and one with the largest
+  const auto job = find_stalled_job(machine);
+  REQUIRE(job);
+  CHECK(job->pid == 40);
+  CHECK(job->command == "python");
+  CHECK(job->processes == 8);
 }

@@ -61,12 +61,6 @@ class Thresholds {
   std::map<std::string, double> single_;
 };
 
-/// "+3.1 %", "more than 1000 times": beyond a factor of ten, percent are hard to read.
-std::string signed_percent(double ratio) {
-  constexpr double kHardToRead = 10;
-  return ratio < kHardToRead ? fmt::format("{:+.1f} %", ratio * 100) : format_factor(ratio + 1) + " times";
-}
-
 /// "typically -9.8 %, medians 1.20 GB/s to 1.08 GB/s, between -12.1 % and -7.4 %, p 0.0002".
 std::string change_text(const CompareRow& row, Unit unit) {
   const std::string values =
@@ -460,6 +454,13 @@ std::string verdict_text(const CompareResult& result, const CompareOptions& opti
 }
 
 }  // namespace
+
+std::string signed_percent(double ratio) {
+  constexpr double kHardToRead = 10;
+  constexpr double kLeast = 0.0005;  // a smaller one is shown as 0, which has no sign
+  if (std::abs(ratio) < kLeast) return "0.0 %";
+  return ratio < kHardToRead ? fmt::format("{:+.1f} %", ratio * 100) : format_factor(ratio + 1) + " times";
+}
 
 bool CompareResult::has_findings() const {
   using enum stats::ChangeVerdict;

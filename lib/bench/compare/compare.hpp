@@ -61,6 +61,9 @@ struct CompareRow {
   void describe(FieldList& v);
 };
 
+/// "+3.1 %", "0.0 %", "more than 1000 times": beyond a factor of ten, percent are hard to read.
+std::string signed_percent(double ratio);
+
 /// How --ab ran both commands.
 struct AbRuns {
   std::uint64_t pairs = 0;

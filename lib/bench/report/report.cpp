@@ -1,12 +1,15 @@
 #include "bench/report/report.hpp"
 
+#include <array>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/compare.hpp"
+#include "bench/compare/measurements.hpp"
 #include "bench/report/history.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
@@ -16,6 +19,7 @@
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "report/page.hpp"
+#include "stats/summary.hpp"
 
 namespace shardkit::bench {
 namespace {
@@ -60,14 +64,54 @@ Json envelope_of(std::string_view verb, T result, const Json& last) {
   return envelope;
 }
 
-Json compared(const std::vector<std::string>& paths, Context& context) {
+/// What the page of a comparison shows, and its result does not contain.
+struct Sides {
+  std::vector<report::MetricRuns> runs;
+  std::array<Json, 2> single;  ///< the envelope of a side that is one file; null for folders
+
+  report::Beside beside() const {
+    const bool both = !single[0].is_null() && !single[1].is_null();
+    return {runs, both ? &single[0] : nullptr, both ? &single[1] : nullptr};
+  }
+};
+
+/// The median of each run that has the metric; of a single run its repetitions.
+std::vector<double> values_of(const Measurements& side, const std::string& metric) {
+  std::vector<double> medians;
+  const auto runs = side.values.find(metric);
+  if (runs == side.values.end()) return medians;
+  if (runs->second.size() == 1) return runs->second.front();
+  for (const std::vector<double>& run : runs->second) {
+    if (!run.empty()) medians.push_back(stats::summarize(run).median);
+  }
+  return medians;
+}
+
+/// Of a baseline only the values are known.
+Sides sides_of(const std::vector<std::string>& paths, const CompareResult& result, Context& context) {
+  Sides sides;
+  if (is_baseline(paths[0])) return sides;
+  const std::array<Measurements, 2> measured{read_measurements(paths[0], context),
+                                             read_measurements(paths[1], context)};
+  for (const CompareRow& row : result.rows) {
+    sides.runs.push_back({row.metric, values_of(measured[0], row.metric), values_of(measured[1], row.metric)});
+  }
+  for (std::size_t i = 0; i < sides.single.size(); ++i) {
+    if (!is_folder(paths[i])) sides.single[i] = any_result(paths[i]);
+  }
+  return sides;
+}
+
+Json compared(const std::vector<std::string>& paths, Context& context, Sides& sides) {
   CompareOptions options;
   options.base = paths[0];
   options.changed = paths[1];
   const CompareResult result = compare(options, context);
+  sides = sides_of(paths, result, context);
   Json last;
   for_each_result(std::span(&paths[1], 1), context, [&](const std::string&, const Json& envelope) { last = envelope; });
   Json envelope = envelope_of("compare", result, last);
+  envelope["options"] = {{"base", paths[0]}, {"new", paths[1]}};
   if (result.has_findings()) envelope["status"] = "findings";
   return envelope;
 }
@@ -87,18 +131,19 @@ ReportResult report(const ReportOptions& options, Context& context) {
   result.kind = kind_of(options);
   result.output = options.output;
   Json envelope;
+  Sides sides;
   switch (result.kind) {
     case ReportKind::result:
       envelope = any_result(options.results.front());
       break;
     case ReportKind::comparison:
-      envelope = compared(options.results, context);
+      envelope = compared(options.results, context, sides);
       break;
     case ReportKind::history:
       envelope = history_of(options.results, context, result.left_out);
       break;
   }
-  const report::Page page = report::page_of(options.redact ? report::redacted(envelope) : envelope);
+  const report::Page page = report::page_of(options.redact ? report::redacted(envelope) : envelope, sides.beside());
   const std::string text = is_markdown(options.output) ? report::markdown(page) : report::html(page);
   result.headline = page.headline;
   result.sections = page.sections.size();

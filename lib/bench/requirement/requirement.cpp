@@ -180,7 +180,10 @@ Rating rating_of(const TrainingJob& job, double min_au, std::span<const StageRat
 void JobOptions::describe(FieldList& v) {
   v.field({"preset", "a published workload, such as resnet50-h100", "NAME", kMayDiffer, kLabel}, preset);
   v.field({"gpus", Unit::count, "GPUs that train together; default: 1", kMayDiffer, at_least(1)}, gpus);
-  v.field({"batch", Unit::count, "samples per GPU and training step", at_least(1)}, batch);
+  v.field({"batch", Unit::count,
+           "samples per GPU and training step; GPUs that share each sample (tensor parallelism) count as one of --gpus",
+           at_least(1)},
+          batch);
   v.field({"step-time", Unit::seconds, "time that a GPU computes one batch", above(0), kOfTrainingStep}, step_time);
   v.field(
       {"min-au", Unit::ratio, "required GPU utilization; default: that of the preset, else 1", kMayDiffer, above(0, 1)},

@@ -229,32 +229,35 @@ class Barrier {
   double clock_offset_ = 0;
 };
 
+/// Adds the names of `pattern`, which may have several pairs of brackets; none if one is not closed.
+void add_hosts(const std::string& prefix, std::string_view pattern, std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 65536;
+  const std::size_t open = pattern.find('[');
+  const std::size_t close = pattern.find(']', std::min(open, pattern.size()));
+  if (open == std::string_view::npos) return names.push_back(fmt::format("{}{}", prefix, pattern));
+  if (close == std::string_view::npos) return;
+  for (const std::string_view range : system::split(pattern.substr(open + 1, close - open - 1), ',')) {
+    const std::size_t dash = std::min(range.find('-'), range.size());
+    const auto first = parse_count(range.substr(0, dash));
+    const auto last = dash < range.size() ? parse_count(range.substr(dash + 1)) : first;
+    for (std::uint64_t i = first.value_or(1); first && last && i <= *last && names.size() < kMost; ++i) {
+      add_hosts(fmt::format("{}{}{:0{}}", prefix, pattern.substr(0, open), i, dash), pattern.substr(close + 1), names);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> expand_hosts(std::string_view list) {
-  constexpr std::size_t kMost = 65536;
   std::vector<std::string> names;
-  while (!list.empty()) {
-    const std::size_t open = list.find('[');
-    const std::size_t comma = list.find(',');
-    if (comma < open || open == std::string_view::npos) {
-      if (comma != 0) names.emplace_back(list.substr(0, comma));
-      list.remove_prefix(std::min(comma, list.size() - 1) + 1);
-      continue;
-    }
-    const std::string prefix(list.substr(0, open));
-    const std::size_t close = std::min(list.find(']', open), list.size());
-    const std::size_t end = std::min(list.find(',', close), list.size());
-    const std::string suffix(list.substr(std::min(close + 1, end), end - std::min(close + 1, end)));
-    for (const std::string_view range : system::split(list.substr(open + 1, close - open - 1), ',')) {
-      const std::size_t dash = std::min(range.find('-'), range.size());
-      const auto first = parse_count(range.substr(0, dash));
-      const auto last = dash < range.size() ? parse_count(range.substr(dash + 1)) : first;
-      for (std::uint64_t i = first.value_or(1); first && last && i <= *last && names.size() < kMost; ++i) {
-        names.push_back(fmt::format("{}{:0{}}{}", prefix, i, dash, suffix));
-      }
-    }
-    list.remove_prefix(std::min(end + 1, list.size()));
+  std::size_t start = 0;
+  bool in_brackets = false;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    const char c = i < list.size() ? list[i] : ',';
+    if (c == '[' || c == ']') in_brackets = c == '[';
+    if (c != ',' || (in_brackets && i < list.size())) continue;
+    if (i > start) add_hosts("", list.substr(start, i - start), names);
+    start = i + 1;
   }
   return names;
 }

@@ -260,9 +260,9 @@ std::string folder_dataset(const LoaderData& data, const LoaderBatches& settings
   return text;
 }
 
-/// DataLoader accepts the other two only with workers. `fold` is the space before the second.
+/// DataLoader accepts two of them only with workers. `fold` is the space after the first.
 std::string worker_arguments(const LoaderBatches& settings, std::string_view fold) {
-  if (settings.workers == 0) return "num_workers=0, pin_memory=True";
+  if (settings.workers == 0) return fmt::format("num_workers=0,{}pin_memory=True", fold);
   return fmt::format("num_workers={},{}prefetch_factor={}, pin_memory=True, persistent_workers=True", *settings.workers,
                      fold, settings.prefetch);
 }

@@ -456,6 +456,16 @@ TEST_CASE("a job without a size of its samples has those that were measured") {
   CHECK(given.required->bytes_per_second == Approx(8 * 256 / 0.2 * 1000));
 }
 
+TEST_CASE("a given decoding rate is of the job's samples, whatever the size of those in the result") {
+  ModelOptions job = worked_example();  // samples of 130 kB
+  Context context;
+  constexpr std::string_view kSmall = R"({"schema":"shardkit/decode","result":{"samples_per_second":20000,
+      "threads":2,"mix":{"mean_bytes":13000}}})";
+  CHECK(modeled_from(job, kSmall, context).headroom_ratio.value() == Approx(20'000.0 / 10 / 10'240));  // scaled
+  job.decode_rate = 5120;
+  CHECK(modeled_from(job, kSmall, context).headroom_ratio.value() == Approx(0.5));
+}
+
 TEST_CASE("one stage that is enough feeds no GPU: the others were not measured") {
   Context context;
   ModelOptions job = worked_example();

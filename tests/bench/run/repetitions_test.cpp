@@ -85,3 +85,16 @@ TEST_CASE("a run with repetitions keeps all of them and shows the median one") {
   options.repeat = 0;
   CHECK(error_code_of([&] { run(options, context); }) == ErrorCode::usage);
 }
+
+TEST_CASE("a failed repetition fails the run, whatever the verdict of those before it") {
+  RunResult result;
+  result.summary.verdict.ok = true;
+  CHECK_NOTHROW(result.throw_if_failed());
+  result.failure = shardkit::Error(shardkit::ErrorCode::io, "repetition 2 of 3 failed");
+  CHECK(error_code_of([&] { result.throw_if_failed(); }) == shardkit::ErrorCode::io);
+  result.failure.reset();
+  result.summary.verdict.ok.reset();  // missed while others disturbed the measurement
+  CHECK(error_code_of([&] { result.throw_if_failed(); }) == shardkit::ErrorCode::in_use);
+  result.interrupted = true;
+  CHECK_NOTHROW(result.throw_if_failed());
+}

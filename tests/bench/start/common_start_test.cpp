@@ -30,7 +30,10 @@ TEST_CASE("names of nodes are written like Slurm writes them") {
   CHECK(expand_hosts("node[001-003,007],gpu1") == Names{"node001", "node002", "node003", "node007", "gpu1"});
   CHECK(expand_hosts("a,b") == Names{"a", "b"});
   CHECK(expand_hosts("r[1-2]-x") == Names{"r1-x", "r2-x"});
+  CHECK(expand_hosts("r[1-2]-n[08-09],a") == Names{"r1-n08", "r1-n09", "r2-n08", "r2-n09", "a"});
   CHECK(expand_hosts("").empty());
+  CHECK(expand_hosts(",a,,b,") == Names{"a", "b"});
+  CHECK(expand_hosts("r[1-2]n[1-") == Names{});
   CHECK(expand_hosts("broken[1-") == Names{});
 }
 

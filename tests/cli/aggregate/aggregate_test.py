@@ -1,14 +1,16 @@
-"""iobench aggregate on results of made-up nodes: a thousand of them, slow ones, and the commands that it prints."""
+"""iobench aggregate on results of made-up nodes: a thousand of them, slow ones, the commands that it prints; and the barrier at
+which nodes start together, on file systems that lack something."""
 
 import json
 import pathlib
 import random
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from fleets import node  # noqa: E402
-from program import FolderTest, run  # noqa: E402
+from program import PROGRAMS, FolderTest, result_of, run, strace  # noqa: E402
 
 
 class Aggregate(FolderTest):
@@ -54,6 +56,33 @@ class Aggregate(FolderTest):
         alone.write_text(json.dumps(node("n0", 2.1e9)))
         finished = run("iobench", "aggregate", folder, "--alone", alone)
         self.assertIn("one node 2.10 GB/s, 8 together 8.80 GB/s: what they share limits", finished.stdout)
+
+
+class Barriers(FolderTest):
+    """On file systems that lack what local ones have."""
+
+    def start_under(self, *faults):
+        data = self.folder / "photos"
+        self.assertEqual(run("shardctl", "synth", data, "--classes", "2", "--per-class", "4").returncode, 0)
+        injected = [argument for fault in faults for argument in ("-e", f"inject={fault}")]
+        calls = ",".join(fault.split(":")[0] for fault in faults)
+        command = [*strace("-f", "-o", "/dev/null", "-e", f"trace={calls}", *injected), PROGRAMS / "iobench", "run", data,
+                   "--cache", "warm", "--budget", "1s", "--barrier", self.folder / "barrier", "--world", "1", "--json", "-",
+                   "--quiet"]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, check=False)
+
+    def test_no_locks_are_needed(self):
+        finished = self.start_under("flock:error=ENOLCK")
+        self.assertTrue(result_of(finished)["result"]["start"]["id"])
+
+    def test_hard_links_are_enough_where_a_rename_would_replace(self):
+        finished = self.start_under("renameat2:error=EINVAL")
+        self.assertTrue(result_of(finished)["result"]["start"]["id"])
+
+    def test_without_both_the_error_says_what_is_missing(self):
+        finished = self.start_under("renameat2:error=EINVAL", "linkat:error=EPERM")
+        self.assertEqual(finished.returncode, 4, finished.stderr)
+        self.assertIn("has no hard links and cannot rename without replacing a file", result_of(finished)["error"]["text"])
 
 
 if __name__ == "__main__":
