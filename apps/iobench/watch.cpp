@@ -1,3 +1,4 @@
+#include "bench/watch/shortage.hpp"
 #include "bench/watch/watch.hpp"
 
 #include <algorithm>

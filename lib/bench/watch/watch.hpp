@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/watch/watch_summary.hpp"
+#include "bench/watch/watch_findings.hpp"
+#include "bench/watch/watch_verdict.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "system/clock.hpp"

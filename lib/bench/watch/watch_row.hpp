@@ -7,98 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/watch/watch_sample.hpp"
 #include "core/fields.hpp"
-#include "gpu/gpu_monitor.hpp"
-#include "io/file.hpp"
-#include "system/block_device.hpp"
-#include "system/clock.hpp"
-#include "system/cpu.hpp"
-#include "system/limits.hpp"
-#include "system/memory.hpp"
-#include "system/network_storage.hpp"
-#include "system/probe.hpp"
-#include "system/processes.hpp"
-#include "system/storage.hpp"
 
-/// Samples of a machine, the difference of two samples, and the bottleneck. Values that are not available are empty,
-/// never 0. So are differences of a counter that went backwards, because it wrapped or its device, mount or process was
-/// replaced. docs/explain/watch.md describes the rules.
+/// The difference of two samples of a machine, and the bottleneck. Values that are not available are empty, never 0. So
+/// are differences of a counter that went backwards, because it wrapped or its device, mount or process was replaced.
+/// docs/explain/watch.md describes the rules.
 namespace shardkit::bench {
-
-struct WatchOptions;
-
-/// What is watched. It is fixed at the start: a process is identified by its number and start time, data by its mount.
-struct WatchTarget {
-  std::string path;  ///< with links resolved; empty without a path
-  system::StorageFacts storage;
-  std::optional<system::Mount> nfs_mount;  ///< of the path
-  std::optional<std::uint64_t> pid;
-  std::uint64_t start = 0;  ///< of the process, in ticks
-  std::string command;
-  std::optional<std::uint64_t> processors;  ///< that the process may run on
-};
-
-/// Throws Error{not_found} for a missing process, Error{not_found, denied} for a missing path, and Error{usage} for one
-/// that contains no data.
-WatchTarget find_watch_target(const WatchOptions& options, const system::Probe& probe);
-
-/// Some files of the watched data, kept open while watched, so that sampling needs neither lookups nor requests to a
-/// server: at most 64 files and 4 GiB, evenly distributed over the first 4096 entries found. A sample visits each
-/// cached page of them. One thread at a time.
-class WatchedFiles {
- public:
-  /// A file, or a folder with files at any depth. Files that cannot be opened, or are larger than the limit for all,
-  /// are left out. Never throws.
-  explicit WatchedFiles(const std::string& path);
-  /// None.
-  WatchedFiles() = default;
-
-  std::size_t count() const { return files_.size(); }
-  /// Share of their bytes in the page cache. Empty without files, and if the system does not report it to this user
-  /// (io/page_cache.hpp).
-  std::optional<double> look() const;
-
- private:
-  std::vector<io::File> files_;
-};
-
-/// A GPU at one moment.
-struct GpuRow {
-  gpu::GpuState state;
-  std::optional<double>
-      intake;  ///< bytes per second over its link; read only for GPUs in use, because it takes 20 ms each
-
-  void describe(FieldList& v);
-};
-
-/// Counters and levels at one moment. Empty if not available.
-struct WatchSample {
-  double moment = 0;  ///< seconds on Clock::monotonic()
-  system::WallTime time;
-  std::optional<system::CpuTimes> cpu;
-  std::optional<system::MemoryUse> memory;
-  system::Pressures pressure;  ///< of the node
-  std::optional<system::SpaceFacts> dev_shm;
-  system::CgroupUse group;                    ///< of the process, or of iobench itself
-  std::vector<system::ProcessUse> processes;  ///< the watched process and its descendants
-  bool process_ended = false;
-  std::optional<system::StalledJob> stalled;  ///< if the whole node is watched
-  std::optional<system::DiskCounters> disk;
-  std::optional<system::NfsCounters> nfs;
-  std::optional<double> cached;  ///< share of some files of the data
-  std::vector<GpuRow> gpus;
-};
-
-/// Sources of samples. They outlive their users.
-struct WatchSources {
-  const system::Probe& probe;
-  system::Clock& clock;
-  const gpu::GpuMonitor* gpus = nullptr;  ///< null if there is none
-  const WatchedFiles& files;
-};
-
-/// Only reads; never throws.
-WatchSample take_watch_sample(const WatchTarget& target, const WatchSources& sources);
 
 /// In the order in which they are checked: a lack of memory makes storage look slow, a CPU limit makes cores look busy.
 /// If both cores and storage are short, it is storage if more threads wait for it, else cores.
@@ -221,48 +136,5 @@ struct WatchRow {
 
 /// The difference between `before` and `after`, with the bottleneck.
 WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const WatchSample& after);
-
-/// Thresholds of the rules, as shares.
-namespace watch_rules {
-inline constexpr double kGpuInUse = 0.05;       ///< of its time busy, or of its memory in use
-inline constexpr double kGpuBusy = 0.8;         ///< mean over the GPUs in use: then compute is the bottleneck
-inline constexpr double kThrottled = 0.1;       ///< of the CPU limit's periods
-inline constexpr double kMemoryPressure = 0.1;  ///< of the time, at least one task
-inline constexpr double kMemoryLeft = 0.05;     ///< of the memory available, without pressure values
-inline constexpr double kCoresBusy = 0.9;       ///< of the processors that the job may use, or of the node's
-inline constexpr double kCoresWanted = 0.5;  ///< cores in use and waited for: a job that needs less does not lack any
-inline constexpr double kQueuedShare = 0.1;  ///< threads that wait for a core, of these and those that run
-inline constexpr double kCpuPressure = 0.1;  ///< of the time, at least one task; without the former
-inline constexpr double kIdleCores = 0.01;   ///< cores in use or waited for: a job with less does nothing
-inline constexpr double kLinkBusy = 0.8;     ///< of what a GPU's link carries
-inline constexpr double kIoPressure = 0.2;   ///< of the time, at least one task, if available
-inline constexpr double kIoPressureFull = 0.1;  ///< of the time, all tasks
-inline constexpr double kBlockedShare = 0.2;    ///< threads that wait for storage, of these and those that run
-inline constexpr double kDevShmLeft = 0.1;      ///< of /dev/shm
-inline constexpr double kNoticeable = 0.1;      ///< of the watched time: less is not a verdict
-inline constexpr double kMostly = 0.5;          ///< of the watched time
-}  // namespace watch_rules
-
-/// A GPU in use: it computes, or its memory is in use.
-bool is_in_use(const gpu::GpuState& gpu);
-
-/// Mean share of the time that the GPUs in use were busy; empty if none reports it.
-std::optional<double> mean_gpu_busy(const WatchRow& row);
-
-/// Received bytes as share of the current rate of its link; empty if the driver does not report both.
-std::optional<double> link_use(const GpuRow& gpu);
-
-/// Whether the pressure of the control group of the watched process is known.
-bool has_own_pressure(const WatchRow& row);
-
-/// That pressure if it is known, else that of the node.
-PressureShares felt_pressure(const WatchRow& row);
-
-/// Threads that wait for storage, as share of these and the cores at work: of the job, else of the node. Empty if
-/// unknown.
-std::optional<double> blocked_share(const WatchRow& row);
-
-/// The bottleneck of an interval; row.short_of is ignored. Busy GPUs do not wait, whatever the other values are.
-Shortage shortage_of(const WatchRow& row);
 
 }  // namespace shardkit::bench

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/watch/watch_row.hpp"
+#include "bench/watch/shortage.hpp"
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;

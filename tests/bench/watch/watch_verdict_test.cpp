@@ -4,7 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include "bench/watch/watch_summary.hpp"
+#include "bench/watch/watch_findings.hpp"
+#include "bench/watch/watch_verdict.hpp"
 #include "support/fake_gpu_monitor.hpp"
 
 using namespace shardkit;

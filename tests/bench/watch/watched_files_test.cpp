@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "bench/watch/watch_row.hpp"
+#include "bench/watch/watched_files.hpp"
 #include "support/files.hpp"
 #include "support/temp_dir.hpp"
 
