@@ -3,15 +3,13 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/machine/cache_state.hpp"
+#include "bench/model/measured_supply.hpp"
+#include "bench/model/model_words.hpp"
 #include "bench/requirement/requirement.hpp"
-#include "bench/results/result_file.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
-#include "core/json.hpp"
-#include "core/json_fields.hpp"
 #include "core/units.hpp"
 
 namespace shardkit::bench {
@@ -228,134 +226,6 @@ ModelResult modeled(const ModelOptions& options, const std::optional<JobRequirem
   return result;
 }
 
-using Json = nlohmann::json;
-
-/// A measured checkpoint.
-struct MeasuredCheckpoint {
-  double bytes = 0;                    ///< of a whole one
-  double written_bytes = 0;            ///< less if --budget ended the writing
-  double bytes_per_second = 0;         ///< until it is durable
-  std::optional<double> copy_seconds;  ///< time that training waits for a copy of the whole in memory, if measured
-};
-
-struct MeasuredNodeResult {
-  Supply supply;
-  std::optional<MeasuredCheckpoint> checkpoint;
-};
-
-void take_read(const Json& result, Supply& supply) {
-  supply.read_bytes_per_second = number_at(result, "bytes_per_second");
-  supply.read_samples_per_second = number_at(result, "samples_per_second");
-  if (supply.read_bytes_per_second && supply.read_samples_per_second.value_or(0) > 0) {
-    supply.measured_sample_bytes = *supply.read_bytes_per_second / *supply.read_samples_per_second;
-  }
-  supply.cache_state = text_at(result, "cache.state");
-}
-
-void take_decode(const Json& result, Supply& supply) {
-  supply.decode_samples_per_second = number_at(result, "samples_per_second");
-  supply.decode_samples_per_second_per_core = number_at(result, "samples_per_second_per_core");
-  supply.decoded_sample_bytes = number_at(result, "mix.mean_bytes");
-}
-
-/// The row of a list of objects in which `key` is `value`; null when there is none.
-const Json* row_of(const Json& result, const char* list, const char* key, std::string_view value) {
-  const Json* rows = member(result, list);
-  if (rows == nullptr || !rows->is_array()) return nullptr;
-  for (const Json& row : *rows) {
-    if (row.is_object() && row.value(key, Json()) == value) return &row;
-  }
-  return nullptr;
-}
-
-/// Decoding and reading share the cores: the table of stages contains the rate of both together. If the pipeline was
-/// measured, its rate replaces that of the slower one, and the other is not below it, as in the verdict of the run.
-void take_stages(const Json& result, Supply& supply) {
-  const auto rate_of = [&](std::string_view stage) {
-    const Json* row = row_of(result, "stages", "stage", stage);
-    return row == nullptr ? std::nullopt : number_at(*row, "measured_per_second");
-  };
-  if (const auto rate = rate_of(stage::kDecode)) supply.decode_samples_per_second = rate;
-  const auto pipeline = rate_of(stage::kPipeline);
-  const auto read = rate_of(stage::kRead);
-  if (!pipeline || !read || *read <= 0 || !supply.decode_samples_per_second) return;
-  const bool reading_is_slower = *read < *supply.decode_samples_per_second;
-  const double reading = reading_is_slower ? *pipeline : std::max(*read, *pipeline);
-  double& decoding = *supply.decode_samples_per_second;
-  decoding = reading_is_slower ? std::max(decoding, *pipeline) : *pipeline;
-  for (auto* rate : {&supply.read_bytes_per_second, &supply.read_samples_per_second}) {
-    if (*rate) **rate *= reading / *read;
-  }
-}
-
-void take_run(const Json& result, Supply& supply) {
-  if (const Json* read = member(result, "read"); read != nullptr && read->is_object()) take_read(*read, supply);
-  if (const Json* decode = member(result, "decode"); decode != nullptr && decode->is_object()) {
-    take_decode(*decode, supply);
-  }
-  take_stages(result, supply);
-}
-
-void take_pipeline(const Json& result, const std::string& path, Supply& supply) {
-  if (result.value("source", Json()) == "null") {
-    throw Error(ErrorCode::usage, At{path}, "'{}' is a pipeline result without data; measure one with data", path);
-  }
-  if (result.value("decode", Json()) == "null") return take_read(result, supply);
-  supply.pipeline_stage = text_at(result, "limiting_stage");
-  supply.pipeline_samples_per_second = number_at(result, "samples_per_second");
-  const auto bytes = number_at(result, "bytes_per_second");
-  if (bytes && supply.pipeline_samples_per_second.value_or(0) > 0) {
-    supply.decoded_sample_bytes = *bytes / *supply.pipeline_samples_per_second;
-  }
-  supply.cache_state = text_at(result, "cache.state");
-  if (result.value("decode", Json()) == "nvjpeg") return;  // its stage's processor time is not of decoding
-  const Json* decode = row_of(result, "stages", "name", stage::kDecode);
-  const auto seconds = decode == nullptr ? std::nullopt : number_at(*decode, "cpu_seconds_per_sample");
-  if (seconds && *seconds > 0) supply.decode_samples_per_second_per_core = 1 / *seconds;
-}
-
-/// The sync checkpoint gives the write rate, the background one the copy rate.
-std::optional<MeasuredCheckpoint> checkpoint_of(const Json& result) {
-  const Json* sync = row_of(result, "rows", "mode", "sync");
-  const Json* background = row_of(result, "rows", "mode", "background");
-  const Json* written = sync != nullptr ? sync : background;
-  if (written == nullptr) return std::nullopt;
-  MeasuredCheckpoint checkpoint;
-  checkpoint.written_bytes = number_at(*written, "bytes").value_or(0);
-  checkpoint.bytes = std::max(number_at(result, "bytes").value_or(0), checkpoint.written_bytes);
-  checkpoint.bytes_per_second = number_at(*written, "bytes_per_second").value_or(0);
-  if (background != nullptr) checkpoint.copy_seconds = number_at(*background, "block_seconds");
-  if (checkpoint.written_bytes <= 0 || checkpoint.bytes_per_second <= 0) return std::nullopt;
-  return checkpoint;
-}
-
-/// Takes the rates from a result that `iobench read`, `decode`, `pipeline`, `checkpoint` or `run` wrote with --json.
-/// For a run these are the rates of its verdict: decoding while reading, with the pipeline's rate for the slower of
-/// both. For a pipeline without decoding it is the rate of reading. Throws Error{corrupt} if the file is not such a
-/// result, Error{conflict} for a failed run, Error{usage} for another verb or a pipeline that read nothing.
-MeasuredNodeResult read_measured(const std::string& path) {
-  const Json envelope = read_result_file(path);
-  const Json& result = envelope["result"];
-  const std::string verb = verb_of(envelope);
-  MeasuredNodeResult measured;
-  if (verb == "read") {
-    take_read(result, measured.supply);
-  } else if (verb == "decode") {
-    take_decode(result, measured.supply);
-  } else if (verb == "pipeline") {
-    take_pipeline(result, path, measured.supply);
-  } else if (verb == "run") {
-    take_run(result, measured.supply);
-  } else if (verb == "checkpoint") {
-    measured.checkpoint = checkpoint_of(result);
-  } else {
-    throw Error(ErrorCode::usage, At{path},
-                "'{}' is a result of {}; expected one of read, decode, pipeline, checkpoint or run", path, verb);
-  }
-  if (measured.supply.is_known() || measured.checkpoint) return measured;
-  throw Error(ErrorCode::usage, At{path}, "'{}' is a result of {} without a rate; measure again", path, verb);
-}
-
 constexpr const char* kJob = "a job (--preset, or --batch, --step-time and --sample-bytes)";
 
 bool has_job(const ModelOptions& options) { return options.preset || options.batch || options.step_time; }
@@ -409,120 +279,6 @@ std::uint64_t gpus_of_node(const ModelOptions& options) {
   throw usage_error("--nodes {}: --gpus is the number of GPUs of all nodes together, a multiple of it", *options.nodes);
 }
 
-std::string gpus_text(std::uint64_t gpus) { return format_count(gpus, "GPU"); }
-
-std::string_view supplier(std::string_view name) { return name == stage::kRead ? "storage" : stage_activity(name); }
-
-/// "decoding was not measured"
-std::string gap_text(const ModelResult& result) {
-  std::string names;
-  for (const std::string& name : result.not_measured) {
-    names += fmt::format("{}{}", names.empty() ? "" : " and ", stage_activity(name));
-  }
-  return fmt::format("{} {} not measured", names, result.not_measured.size() == 1 ? "was" : "were");
-}
-
-/// The stage that was measured, if the other was not.
-std::string_view measured_supplier(const ModelResult& result) {
-  return supplier(result.not_measured.front() == stage::kRead ? stage::kDecode : stage::kRead);
-}
-
-/// "5 of 43 samples/s"; if the measured samples had another size, also for one of that size.
-std::string rates_text(const ModelResult& result, double sample_bytes) {
-  const double demand = result.required->samples_per_second;
-  std::string text =
-      fmt::format("{} available, {} needed", sample_rate_text(*result.headroom_ratio * demand), rate_number(demand));
-  const double decoded = result.supply->decoded_sample_bytes.value_or(sample_bytes);
-  const double measured = result.supply->measured_sample_bytes.value_or(decoded);
-  if (measured < 0.99 * sample_bytes || measured > 1.01 * sample_bytes) {
-    text += fmt::format(" ({} per sample, measured with {})", format_rounded_size(sample_bytes),
-                        format_rounded_size(measured));
-  }
-  return text;
-}
-
-/// Supply against demand, worded like the verdict of a run.
-std::string supply_text(const ModelResult& result, const JobRequirement& requirement) {
-  std::string rates = rates_text(result, requirement.job.sample_bytes);
-  if (result.requirement == RequirementState::undecided) {
-    if (*result.headroom_ratio < 1) {
-      rates += fmt::format(", AU {:.0f} %, of which {:.0f} % are required", *result.predicted_au_ratio * 100,
-                           requirement.min_au * 100);
-    }
-    return fmt::format("{} is enough: {}; {}", measured_supplier(result), rates, gap_text(result));
-  }
-  const std::string numbers =
-      fmt::format("{}, predicted AU {:.0f} % ({:.0f} % if each step waits for its batch)", rates,
-                  *result.predicted_au_ratio * 100, *result.predicted_au_serial_ratio * 100);
-  if (result.limiting_stage == stage::kCompute) return "GPUs are fed: " + numbers;
-  const bool met = result.requirement == RequirementState::met;
-  return fmt::format("{}{} is the bottleneck: {}", met ? "enough; " : "", *result.limiting_stage, numbers);
-}
-
-/// "checkpoints take 16.7 % of the running time when training waits for them, 2.4 % with a copy in memory"
-std::string checkpoint_text(const CheckpointCost& cost) {
-  std::string text = fmt::format("checkpoints take {:.1f} % of the running time if training waits for them",
-                                 cost.synchronous_share_ratio * 100);
-  if (cost.asynchronous_share_ratio) {
-    text += fmt::format(", {:.1f} % with a copy in memory", *cost.asynchronous_share_ratio * 100);
-  }
-  return text;
-}
-
-/// "checkpoint is the bottleneck: writing one takes 2.0 min, but the steps between two only 50 s"
-std::string late_checkpoint_text(const CheckpointCost& cost) {
-  return fmt::format("checkpoint is the bottleneck: writing one takes {}, but the steps between two only {}",
-                     format_duration(cost.write_seconds), format_duration(cost.interval_seconds));
-}
-
-/// Other measurements may not concern the job: decoding, if its samples are not decoded.
-std::string demand_text(const ModelResult& result, const JobRequirement& requirement) {
-  const std::string text = fmt::format(
-      "{} {} {}, {} from storage", gpus_text(requirement.job.gpus), requirement.job.gpus == 1 ? "takes" : "take",
-      sample_rate_text(result.required->samples_per_second), format_rate(result.required->bytes_per_second));
-  return result.not_measured.empty() ? text : text + "; whether that is available is unknown: " + gap_text(result);
-}
-
-/// "4 A100, 2 H100 (ResNet-50)" of the workloads of images, or of the others; presets of which the supply does not feed
-/// one GPU are left out.
-std::string fed_presets(const ModelResult& result, bool images) {
-  std::vector<FedGpus> fed;
-  for (const PresetRow& row : result.presets) {
-    const Preset& preset = find_preset(row.name);
-    if (row.gpus_fed.value_or(0) > 0 && preset.jpeg == images) fed.push_back({&preset, format_count(*row.gpus_fed)});
-  }
-  return fed_gpus_text(fed);
-}
-
-/// Images must be read and decoded: with only one of these measured, it is unknown whether they feed the GPUs.
-std::string fed_text(const ModelResult& result) {
-  const std::string others = fed_presets(result, false);
-  const std::string images = fed_presets(result, true);
-  const std::string between = others.empty() || images.empty() ? "" : ", ";
-  if (others.empty() && images.empty()) return "cannot feed a GPU of any preset";
-  if (result.not_measured.empty()) return "feeds " + others + between + images;
-  std::string text = "feeds " + others + between;
-  if (!images.empty()) text += fmt::format("at most {} (judged only by {})", images, measured_supplier(result));
-  return text + "; " + gap_text(result);
-}
-
-/// The conclusion of a model in one line, from the rating of its supply: whether the supply is enough, the
-/// bottleneck, and stages that were not measured. Without a supply: what the job needs. Also the share of checkpoints.
-/// Without a job: what the supply can feed. Without either: that presets are listed.
-std::string model_text(const ModelResult& result, const std::optional<JobRequirement>& requirement) {
-  if (requirement) {
-    const std::string where = result.nodes ? fmt::format("on each of {}: ", format_count(*result.nodes, "node")) : "";
-    const std::string text =
-        where + (result.requirement ? supply_text(result, *requirement) : demand_text(result, *requirement));
-    const auto& cost = result.required->checkpoint;
-    if (!cost) return text;
-    if (!cost->fits_interval) return late_checkpoint_text(*cost) + "; " + text;
-    return result.requirement ? text + "; " + checkpoint_text(*cost) : checkpoint_text(*cost) + "; " + text;
-  }
-  if (result.supply) return fed_text(result);
-  return fmt::format("{}, and what one GPU of each needs", format_count(result.presets.size(), "published workload"));
-}
-
 }  // namespace
 
 std::vector<PresetRow> preset_rows(const Supply& supply) {
@@ -542,7 +298,7 @@ std::vector<PresetRow> preset_rows(const Supply& supply) {
 
 ModelResult model(const ModelOptions& given, Context& context) {
   check_ranges(given);
-  MeasuredNodeResult measured;
+  MeasuredSupply measured;
   if (given.from) measured = read_measured(*given.from);
   ModelOptions options = measured.checkpoint ? with_checkpoint(given, *measured.checkpoint, context) : given;
   if (options.nodes) options.gpus = gpus_of_node(options);
