@@ -25,7 +25,7 @@ struct ChangePoints {
   bool drifts = false;
 };
 
-/// Autocorrelation between changes from which on a series drifts.
+/// Autocorrelation between changes from which on a series drifts; less if there are changes, which hide a part of it.
 inline constexpr double kMostCorrelation = 0.4;
 
 /// The points at which a metric regressed or improved. Binary segmentation: the two parts whose logarithms deviate
@@ -44,7 +44,8 @@ struct NewestRun {
 
 /// Judges the newest of `values`, all positive. The runs before it are all but the last kRunsBesideChange - 1, and at
 /// least 4. It regressed or improved if the logarithm of its change is more than the quantile of Student's t at which a
-/// healthy series alarms once in 100 runs, shared by `metrics`, and more than `threshold`.
+/// healthy series alarms once in 100 runs (in simulations up to 1.7, because the noise is estimated), shared by
+/// `metrics`, and more than `threshold`.
 NewestRun judge_newest(std::span<const double> values, Better better, std::size_t metrics = 1, double threshold = 0.05);
 
 }  // namespace shardkit::stats
