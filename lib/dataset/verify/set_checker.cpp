@@ -257,13 +257,10 @@ void SetChecker::compare_shard_lists() {
   }
   if (const auto stage = set_.of_folder ? unfinished_stage(set_.folder) : std::nullopt)
     return log_.add(ProblemCode::set_unfinished, std::nullopt, "", *stage);
-  const auto unfinished = unfinished_append(*set_.inputs, set_.folder, *set_.manifest);
-  if (unfinished) log_.add(ProblemCode::set_unfinished, std::nullopt, "", *unfinished);
   std::set<std::string_view> there;
   for (std::size_t i = 0; i < set_.shards.size(); ++i) {
     there.insert(set_.shards[i].name);
-    if (expected_[i].manifest == nullptr && !unfinished)
-      reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
+    if (expected_[i].manifest == nullptr) reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
   }
   if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
   for (const std::string& shard : missing_shards(*set_.manifest, staged_, there)) {
