@@ -242,9 +242,7 @@ class Conversion {
     context_.progress().next_stage();
     EarlierSamples::Added added;
     if (const Generation* append = set.added()) {
-      scope.start = append->start();
-      append->refuse_other_options(planned_head(sharding_, scope));
-      append->require_shards_of_set(options_.recheck);
+      scope.start = append->start(planned_head(sharding_, scope), options_.recheck);
       added = earlier_.added(source, folder_of(set), scope.samples, context_);
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
       const bool records = scope.lists_skipped && !source.scan.problems.empty();

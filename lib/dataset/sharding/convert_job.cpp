@@ -88,19 +88,12 @@ OutputSet& ConvertJob::add_set(const std::string& name) {
 }
 
 void ConvertJob::begin_append(OutputSet& set, bool discard) {
-  if (set.continue_append() && set.added()->is_complete()) {
-    if (dry_run_) {
-      throw Error(ErrorCode::conflict, At{set.folder()},
-                  "an --append into '{}' was interrupted when all its shards were written: run this command without "
-                  "--dry-run, which ends it",
-                  set.folder());
-    }
+  if (!dry_run_ && set.continue_append() && set.added()->is_complete()) {
     set.prepare();
     set.open_plan();
     set.follow_plan();
     end_append(set, indexes_of(kinds_of_set(files_, kinds_, set)));
   }
-  set.end_append();
   set.begin_append(discard);
 }
 
@@ -280,7 +273,7 @@ void ConvertJob::require_files(const OutputSet& set, const formats::Manifest& ma
   }
 }
 
-ConvertJob::MakeIndexes ConvertJob::indexes_of(const IndexKinds& kinds) const {
+MakeIndexes ConvertJob::indexes_of(const IndexKinds& kinds) const {
   return [this, kinds](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
     return write_shard_indexes(files_, folder, shards, kinds, cores_, context_);
   };
@@ -312,20 +305,12 @@ std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifes
   return publish_manifest(files_, set.folder(), manifest);
 }
 
-/// Readers of the manifest see the old set or the new one. Those who list its tars see new ones between the moves of
-/// the shards and the manifest: what takes time comes before.
 std::string ConvertJob::end_append(OutputSet& set, const MakeIndexes& make_indexes) {
-  const Generation& added = *set.added();
-  const formats::Manifest whole = added.whole_manifest();
-  added.raise_records();
-  SetIndexes indexes = make_indexes(set.folder(), whole.shards);
-  const std::size_t earlier = whole.shards.size() - added.manifest().shards.size();
-  set.require_run();
-  set.refuse_superseded();
-  added.raise_shards();
-  publish_set_indexes(files_, set.folder(), std::move(indexes), context_, earlier);
-  const std::string path = publish_manifest(files_, set.folder(), whole);
-  added.end();
+  const auto check = [&] {
+    set.require_run();
+    set.refuse_superseded();
+  };
+  std::string path = set.added()->end(make_indexes, check, context_);
   set.end_append();
   set.open_plan();
   return path;

@@ -90,8 +90,7 @@ class ConvertJob {
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
   /// contains shards of its own: its readers would find one set and, in its folders, others.
   OutputSet& add_set(const std::string& name);
-  /// ShardTarget::begin_append(). One that was interrupted while it was moved up is ended before; in a dry run it is
-  /// Error{conflict}.
+  /// ShardTarget::begin_append(), after the end of one that was interrupted when it was complete.
   void begin_append(OutputSet& set, bool discard);
   const std::string& target() const { return target_; }
   /// Their addresses stay the same.
@@ -126,15 +125,12 @@ class ConvertJob {
   /// writes its indexes and the manifest of the set or the part, and adds the outcome to `result`.
   SetOutcome write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
 
-  /// Makes the indexes of other readers of shards in a folder.
-  using MakeIndexes =
-      std::function<SetIndexes(const std::string& folder, const std::vector<formats::ManifestShard>& shards)>;
   /// Makes the indexes of the set or of this part of it, and publishes its manifest, byte for byte the same for any
   /// number of parts; returns its path. What an --append adds is moved up into its set. Everything is durable then.
   std::string publish(OutputSet& set, const formats::Manifest& manifest, const MakeIndexes& make_indexes);
   /// The same for a set to whose shards nothing was added, with the requested indexes.
   std::string publish(OutputSet& set, const formats::Manifest& manifest);
-  /// Moves up what an --append has added, which is complete, and publishes indexes and manifest of the set.
+  /// Generation::end(); back to the set.
   std::string end_append(OutputSet& set, const MakeIndexes& make_indexes);
 
  private:

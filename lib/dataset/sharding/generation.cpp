@@ -19,12 +19,11 @@ namespace {
 
 std::string state_of(const std::string& folder) { return io::join_path(folder, formats::kStateFolder); }
 
-/// Removes the files of a folder, except hidden ones, which others write, and `last`.
-void remove_files(io::OutputFiles& files, const std::string& folder, const std::string& last) {
+/// Except hidden files, which others write, the records of runs, and the plan.
+void remove_files(io::OutputFiles& files, const std::string& folder) {
   if (!files.exists(folder)) return;
   for (const std::string& name : files.names_in(folder)) {
-    const std::string path = io::join_path(folder, name);
-    if (!name.starts_with('.') && path != last) files.remove(path);
+    if (!name.starts_with('.') && !name.ends_with(".run") && name != "plan") files.remove(io::join_path(folder, name));
   }
   files.sync_directory(folder);
 }
@@ -45,15 +44,31 @@ formats::Manifest manifest_in(io::OutputFiles& files, const std::string& folder)
   return formats::read_manifest(io::read_text(files, path), path);
 }
 
-formats::Manifest Generation::manifest() const { return manifest_in(files_, folder_); }
 formats::Manifest Generation::manifest_of_set() const { return manifest_in(files_, set_); }
+
+std::optional<Hash128> hash_if_intact(io::OutputFiles& files, const std::string& path, bool whole) try {
+  const auto file = files.open(path);
+  const formats::PlanReader plan(*file, path);
+  if (whole) plan.check_bytes();
+  return plan.hash();
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::corrupt) throw;
+  return std::nullopt;
+}
+
+void discard_state(io::OutputFiles& files, const std::string& state) {
+  remove_files(files, state);
+  const std::string plan = io::join_path(state, "plan");
+  if (!files.exists(plan)) return;
+  files.remove(plan);
+  files.sync_directory(state);
+}
 
 bool Generation::is_complete() const try {
   if (!is_begun() || !files_.exists(io::join_path(folder_, formats::kManifestName))) return false;
-  const auto file = files_.open(plan_path());
-  const formats::Manifest added = manifest();
-  return added.plan_hash == to_hex(formats::PlanReader(*file, plan_path()).hash()) &&
-         std::ranges::all_of(added.shards, [&](const formats::ManifestShard& shard) {
+  const formats::Manifest added = manifest_in(files_, folder_);
+  const std::optional<Hash128> plan = hash_if_intact(files_, plan_path(), false);
+  return plan && added.plan_hash == to_hex(*plan) && std::ranges::all_of(added.shards, [&](const auto& shard) {
            return files_.size_of(io::join_path(folder_, shard.name)) == shard.bytes ||
                   files_.size_of(io::join_path(set_, shard.name)) == shard.bytes;
          });
@@ -68,39 +83,25 @@ std::vector<std::string> Generation::plans_of_set() const {
   return paths;
 }
 
-formats::PlanStart Generation::start() const {
-  const std::string path = plans_of_set().back();
-  const auto file = files_.open(path);
-  const formats::PlanReader plan(*file, path);
-  return {plan.first_shard() + plan.shards().size(), plan.hash()};
-}
-
-void Generation::require_shards_of_set(bool recheck) const {
-  const auto has_bytes = [&](const std::string& path, const formats::ManifestShard& shard) {
-    Xxh3Stream hash;
-    files_.open(path)->stream_all([&](Bytes piece) { hash.update(piece); });
-    return hash.digest() == shard.xxh3_128;
-  };
+formats::PlanStart Generation::start(formats::PlanHead head, bool recheck) const {
+  const std::string last = plans_of_set().back();
+  const auto file = files_.open(last);
+  const formats::PlanReader plan(*file, last);
+  formats::PlanHead before = plan.head();
+  for (formats::PlanHead* of : {&before, &head}) of->options.erase("source_folder");  // where the files are tells it
+  if (const std::string difference = option_difference(before, head); !difference.empty()) {
+    throw Error(ErrorCode::conflict, At{set_}, "--append needs the options that '{}' was made with: {}", set_,
+                difference);
+  }
   for (const formats::ManifestShard& shard : manifest_of_set().shards) {
     const std::string path = io::join_path(set_, shard.name);
     const std::optional<std::uint64_t> size = files_.size_of(path);
-    if (size == shard.bytes && (!recheck || has_bytes(path, shard))) continue;
+    if (size == shard.bytes && (!recheck || xxh3_128(*files_.open(path)) == shard.xxh3_128)) continue;
     throw Error(size ? ErrorCode::corrupt : ErrorCode::not_found, At{path},
                 "shard '{}' of the set is {}; repair the set first: `shardctl verify {}` lists what is wrong", path,
                 size ? "damaged" : "missing", shell_word(set_));
   }
-}
-
-void Generation::refuse_other_options(formats::PlanHead head) const {
-  const std::string path = plans_of_set().back();
-  const auto file = files_.open(path);
-  formats::PlanHead before = formats::PlanReader(*file, path).head();
-  for (formats::PlanHead* plan : {&before, &head})
-    plan->options.erase("source_folder");  // where the files are tells it
-  const std::string difference = option_difference(before, head);
-  if (difference.empty()) return;
-  throw Error(ErrorCode::conflict, At{set_}, "--append needs the options that '{}' was made with: {}", set_,
-              difference);
+  return {plan.first_shard() + plan.shards().size(), plan.hash()};
 }
 
 void Generation::make_folder() const {
@@ -110,32 +111,42 @@ void Generation::make_folder() const {
   for (const std::string& folder : {folder_, state_of(folder_)}) io::remove_stale_temps(files_, folder);
 }
 
-formats::Manifest Generation::whole_manifest() const {
-  const formats::Manifest added = manifest();
+/// That of the set if the shards are listed there already.
+formats::Manifest Generation::whole_manifest(const formats::Manifest& added, const formats::PlanHead& head) const {
   formats::Manifest whole = manifest_of_set();
   if (whole.plan_hash == added.plan_hash) return whole;
-  const auto file = files_.open(plan_path());
-  const formats::PlanStart start = formats::PlanReader(*file, plan_path()).head().start.value();
-  if (whole.plan_hash != to_hex(start.plan)) {
+  if (whole.plan_hash != to_hex(head.start.value().plan)) {
     throw Error(ErrorCode::conflict, At{set_},
                 "'{}' is another set than when an --append into it began; convert into an empty folder", set_);
   }
   whole = formats::join_manifests(std::move(whole), added);
-  whole.skipped -= std::min(whole.skipped, start.readmitted);
+  whole.skipped -= std::min(whole.skipped, head.start->readmitted);
   return whole;
 }
 
-void Generation::raise_records() const {
-  raise(state_of(folder_), state_of(set_), false);
-  raise(folder_, set_, false);
+std::string Generation::end(const MakeIndexes& make_indexes, const std::function<void()>& check,
+                            Context& context) const {
+  const auto file = files_.open(plan_path());
+  const formats::PlanHead head = formats::PlanReader(*file, plan_path()).head();
+  const formats::Manifest added = manifest_in(files_, folder_);
+  const formats::Manifest whole = whole_manifest(added, head);
+  raise(state_of(folder_), state_of(set_), head.name, false);
+  raise(folder_, set_, head.name, false);
+  SetIndexes indexes = make_indexes(set_, whole.shards);
+  check();
+  raise(folder_, set_, head.name, true);
+  publish_set_indexes(files_, set_, std::move(indexes), context, whole.shards.size() - added.shards.size());
+  std::string path = publish_manifest(files_, set_, whole);
+  constexpr const char* kDivision = ".division";
+  if (files_.exists(plan_path() + kDivision)) move(plan_path() + kDivision, ended_plan_path() + kDivision);
+  move(plan_path(), ended_plan_path());
+  files_.sync_directory(state_of(set_));
+  discard();
+  return path;
 }
 
-void Generation::raise_shards() const { raise(folder_, set_, true); }
-
 /// What is named after a shard: the tars, or everything else.
-void Generation::raise(const std::string& from, const std::string& to, bool tars) const {
-  const auto file = files_.open(plan_path());
-  const std::string prefix = formats::PlanReader(*file, plan_path()).head().name;
+void Generation::raise(const std::string& from, const std::string& to, const std::string& prefix, bool tars) const {
   std::vector<std::string> names = files_.names_in(from);
   std::ranges::sort(names);
   for (const std::string& name : names) {
@@ -152,23 +163,9 @@ void Generation::move(const std::string& from, const std::string& to) const try 
   if (files_.exists(from) || !files_.exists(to)) throw;
 }
 
-void Generation::end() const {
-  constexpr const char* kDivision = ".division";
-  if (const std::string division = plan_path() + kDivision; files_.exists(division))
-    move(division, ended_plan_path() + kDivision);
-  move(plan_path(), ended_plan_path());
-  files_.sync_directory(state_of(set_));
-  discard();
-}
-
-/// The plan goes last: until then, the next run finds an --append that was begun.
 void Generation::discard() const {
-  remove_files(files_, folder_, {});
-  remove_files(files_, state_of(folder_), plan_path());
-  if (is_begun()) {
-    files_.remove(plan_path());
-    files_.sync_directory(state_of(folder_));
-  }
+  remove_files(files_, folder_);
+  discard_state(files_, state_of(folder_));
   std::error_code not_empty;
   for (const std::string& folder : {state_of(folder_), folder_}) std::filesystem::remove(folder, not_empty);
 }

@@ -1,19 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/context.hpp"
+#include "core/hash.hpp"
+#include "dataset/indexes/reader_indexes.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "io/output_files.hpp"
 
 namespace shardkit::dataset {
 
+/// Makes the indexes of other readers of shards in a folder.
+using MakeIndexes =
+    std::function<SetIndexes(const std::string& folder, const std::vector<formats::ManifestShard>& shards)>;
+
 /// The shards that convert --append adds to a finished set on a disk. A convert writes them, with a plan, records and a
 /// manifest of their own, to the folder `.shardkit/append-<n>` of the set, where readers of the set do not see them.
-/// Once they have a manifest, they are moved up into the set: raise_records(), raise_shards(), then the manifest of the
-/// whole set is published, and end(). All of these steps may be repeated, also by several processes at once.
+/// With their manifest they are complete, and end() moves them up into the set.
 class Generation {
  public:
   /// The one behind plan number `last` of the set, which is in a finished set its last.
@@ -22,42 +30,33 @@ class Generation {
   const std::string& folder() const { return folder_; }
   /// Whether it has a plan.
   bool is_begun() const { return files_.exists(plan_path()); }
-  /// Whether a manifest lists its shards, and each of them is there or in the set already: they need only be moved up.
+  /// Whether a manifest lists its shards, and each of them is there or in the set already.
   bool is_complete() const;
-  /// Whether it is a part of the set: its plan is one of the set's.
+  /// Whether its plan is one of the set's: then it is a part of the set.
   bool has_ended() const { return files_.exists(ended_plan_path()); }
 
-  /// Paths of the set's plans.
   std::vector<std::string> plans_of_set() const;
   formats::Manifest manifest_of_set() const;
-  /// Where it begins: behind the last plan of the set.
-  formats::PlanStart start() const;
-  /// Throws Error{corrupt, not_found} for a shard of the set that is missing or has another size than its manifest
-  /// says; with `recheck` also for other bytes.
-  void require_shards_of_set(bool recheck) const;
-  /// Throws Error{conflict} if the set was made with other options than those of `head`.
-  void refuse_other_options(formats::PlanHead head) const;
+  /// Where its plan begins, which will have `head`. Throws Error{conflict} if the set was made with other options,
+  /// Error{corrupt, not_found} if a shard of the set is missing or has another size than its manifest says, with
+  /// `recheck` also for other bytes.
+  formats::PlanStart start(formats::PlanHead head, bool recheck) const;
 
   /// Creates the folder, and removes what a process that was killed left of the one before.
   void make_folder() const;
-  /// That of its own shards.
-  formats::Manifest manifest() const;
-  /// The manifest of the set with its shards; that of the set if they are listed there. Throws Error{conflict} if the
-  /// set is another one than when its plan was made.
-  formats::Manifest whole_manifest() const;
-  /// Moves up the indexes and records of its shards, which nobody reads without them.
-  void raise_records() const;
-  /// Moves up its shards: from now on those who list the tars of the set see them.
-  void raise_shards() const;
-  /// Moves up its plan, with which it has ended, and removes the folder.
-  void end() const;
+  /// Moves a complete one into the set, publishes the manifest of the whole set with its indexes, and removes the
+  /// folder; returns the path of the manifest. May be repeated after an interruption, and done by several processes at
+  /// once. Calls `check` before the first tar has its new place. Readers of the manifest see the old set or the new
+  /// one; those who list tars see new ones between their moves and that of the manifest: what takes time comes before.
+  std::string end(const MakeIndexes& make_indexes, const std::function<void()>& check, Context& context) const;
   /// Removes the folder with all that is in it.
   void discard() const;
 
  private:
   std::string plan_path() const;
   std::string ended_plan_path() const;
-  void raise(const std::string& from, const std::string& to, bool tars) const;
+  formats::Manifest whole_manifest(const formats::Manifest& added, const formats::PlanHead& head) const;
+  void raise(const std::string& from, const std::string& to, const std::string& prefix, bool tars) const;
   void move(const std::string& from, const std::string& to) const;
 
   io::OutputFiles& files_;
@@ -68,5 +67,11 @@ class Generation {
 
 /// The manifest in a folder. Throws the errors of reading it.
 formats::Manifest manifest_in(io::OutputFiles& files, const std::string& folder);
+
+/// Empty if the plan is damaged. `whole`: also if only lines of its samples are damaged, which are read for that.
+std::optional<Hash128> hash_if_intact(io::OutputFiles& files, const std::string& path, bool whole);
+
+/// Removes what a state folder has of a plan that is given up. The plan goes last: until then, the next run finds it.
+void discard_state(io::OutputFiles& files, const std::string& state);
 
 }  // namespace shardkit::dataset

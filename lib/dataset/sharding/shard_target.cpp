@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/folder.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/sharding/bad_files.hpp"
 #include "dataset/sharding/plan_difference.hpp"
-#include "formats/index_kinds.hpp"
-#include "formats/wids_index.hpp"
 #include "io/temporary_folder.hpp"
 
 namespace shardkit::dataset {
@@ -23,26 +19,9 @@ namespace {
 
 constexpr const char* kDiscarding = "discard";  // in place of a plan
 
-Hash128 hash_of(ByteSource& file) {
-  Xxh3Stream hash;
-  file.stream_all([&](Bytes piece) { hash.update(piece); });
-  return hash.digest();
-}
-
 Hash128 plan_hash(io::OutputFiles& files, const std::string& path) {
   const auto file = files.open(path);
   return formats::PlanReader(*file, path).hash();
-}
-
-/// Empty if the plan is damaged. `whole`: also if only lines of its samples are damaged, which are read for that.
-std::optional<Hash128> hash_if_intact(io::OutputFiles& files, const std::string& path, bool whole) try {
-  const auto file = files.open(path);
-  const formats::PlanReader plan(*file, path);
-  if (whole) plan.check_bytes();
-  return plan.hash();
-} catch (const Error& error) {
-  if (error.code() != ErrorCode::corrupt) throw;
-  return std::nullopt;
 }
 
 }  // namespace
@@ -130,7 +109,7 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
   write(file);
   file.flush();
   const Hash128 hash = plan_hash(files_, file.temp_path());
-  if (may_discard_) discard_unless(hash);
+  if (std::exchange(may_discard_, false)) discard_unless(hash);
   bool is_first = false;
   if (run_ || !has_plan()) announce(to_hex(hash));  // in a bucket, a command that is refused hinders no other
   if (!has_plan()) {
@@ -144,7 +123,7 @@ void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileId
       compare_plan(*files_.open(file.temp_path()), file.temp_path(), identity);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::conflict || !has_only_plan()) throw;
-      discard_only_plan();
+      discard_if([this] { return has_only_plan(); });
       throw TargetChanged();
     }
   }
@@ -238,7 +217,7 @@ void ShardTarget::compare_plan(ByteSource& other, const std::string& path, FileI
     throw Error(ErrorCode::conflict, At{folder_},
                 "'{}' has shards that convert --append added: run this command with --append", folder_);
   }
-  if (hash_of(*plan_file_) == hash_of(other)) return;
+  if (xxh3_128(*plan_file_) == xxh3_128(other)) return;
   std::optional<PlanDifference> found;
   try {
     found = plan_difference(*plan_, now, identity);
@@ -271,6 +250,7 @@ bool ShardTarget::is_finished() const {
 }
 
 void ShardTarget::begin_append(bool discard) {
+  end_append();
   if (!has_plan()) return;
   open_plan();
   if (!plan_->head().inputs.empty()) {
@@ -286,7 +266,12 @@ void ShardTarget::begin_append(bool discard) {
   output_ = added_->folder();
   may_discard_ = discard && added_->is_begun();
   if (!has_plan()) return;
-  check_begun_plan();
+  if (!hash_if_intact(files_, plan_path(), true)) {
+    throw Error(ErrorCode::corrupt, At{plan_path()},
+                "the plan '{}' of an --append that has not finished is damaged; restore it from a copy, or add "
+                "--discard to this command, which removes what that --append wrote",
+                plan_path());
+  }
   open_plan();
 }
 
@@ -296,14 +281,6 @@ void ShardTarget::refuse_earlier_version() const {
               "an --append into '{}' by an earlier version of shardctl has not finished, and this version cannot "
               "continue it: finish it with that version, or convert into an empty folder",
               folder_);
-}
-
-void ShardTarget::check_begun_plan() const {
-  if (hash_if_intact(files_, plan_path(), true)) return;
-  throw Error(ErrorCode::corrupt, At{plan_path()},
-              "the plan '{}' of an --append that has not finished is damaged; restore it from a copy, or add "
-              "--discard to this command, which removes what that --append wrote",
-              plan_path());
 }
 
 bool ShardTarget::continue_append() {
@@ -328,26 +305,28 @@ bool ShardTarget::has_append_ended() const {
 }
 
 void ShardTarget::cancel_append() {
-  if (may_discard_ && !dry_run_) {
+  if (std::exchange(may_discard_, false) && !dry_run_) {
     prepare();
     discard_unless({});
   }
-  may_discard_ = false;
   end_append();
   prepare();
   open_plan();
   if (!dry_run_) follow_plan();
 }
 
-/// Removes the generation, unless its plan is `plan` by now.
+/// The generation, unless its plan is `plan` by now, or another run has discarded it.
 void ShardTarget::discard_unless(const Hash128& plan) {
-  may_discard_ = false;
+  discard_if([&] { return added_->is_begun() && hash_if_intact(files_, plan_path(), true) != plan; });
+}
+
+/// Gives up the current plan and what was written for it. `is_wanted` is asked when others know of that.
+void ShardTarget::discard_if(const std::function<bool()>& is_wanted) {
   announce(kDiscarding);
-  // Else another run discards it too.
-  if (added_->is_begun() && hash_if_intact(files_, plan_path(), true) != plan) {
+  if (is_wanted()) {
     refuse_runs_besides({});
     refuse_superseded();
-    added_->discard();
+    added_ ? added_->discard() : discard_state(files_, state_path(""));
   }
   announce({});
 }
@@ -363,19 +342,6 @@ bool ShardTarget::has_only_plan() const {
     }
   }
   return live_runs().empty();
-}
-
-void ShardTarget::discard_only_plan() {
-  announce(kDiscarding);
-  refuse_runs_besides({});
-  for (const std::string& name : files_.names_in(state_path(""))) {
-    if (name.ends_with(kBadListEnding) || parse_part_file_name(name)) files_.remove(state_path(name));
-  }
-  files_.remove(division_path());
-  files_.sync_directory(state_path(""));
-  files_.remove(plan_path());  // last: until then, the next run finds it
-  files_.sync_directory(state_path(""));
-  announce({});
 }
 
 void ShardTarget::refuse_superseded() const {
@@ -410,7 +376,7 @@ std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bo
   if (summary.samples == 0) return summary;
   const std::string path = path_of(name);
   if (files_.size_of(path) != summary.bytes) return std::nullopt;
-  if (recheck && !(hash_of(*files_.open(path)) == summary.xxh3_128)) return std::nullopt;
+  if (recheck && !(xxh3_128(*files_.open(path)) == summary.xxh3_128)) return std::nullopt;
   return summary;
 }
 

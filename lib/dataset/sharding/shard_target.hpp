@@ -134,7 +134,6 @@ class ShardTarget {
   std::string division_path() const { return plan_path() + ".division"; }
   void adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity);
   bool has_only_plan() const;
-  void discard_only_plan();
   /// `other` is the plan at `path`, which messages name.
   void compare_plan(ByteSource& other, const std::string& path, FileIdentity identity) const;
   void announce(const std::string& plan);
@@ -142,7 +141,7 @@ class ShardTarget {
   std::vector<io::Run> runs_besides(const std::string& plan) const;
   void refuse_runs_besides(const std::string& plan, const std::string& why = {}) const;
   void discard_unless(const Hash128& plan);
-  void check_begun_plan() const;
+  void discard_if(const std::function<bool()>& is_wanted);
   void refuse_earlier_version() const;
   Generation next_generation() const { return {files_, folder_, number_}; }
 

@@ -312,9 +312,7 @@ void SetChecker::compare_extras() {
     const std::string path = io::join_path(set_.folder, file.name);
     const bool is_there = set_.inputs->exists(path);
     if (!is_there && staged_) continue;
-    Xxh3Stream hash;
-    if (is_there) set_.inputs->open(path)->stream_all([&](Bytes piece) { hash.update(piece); });
-    if (is_there && hash.digest() == file.xxh3_128) continue;
+    if (is_there && xxh3_128(*set_.inputs->open(path)) == file.xxh3_128) continue;
     log_.add(ProblemCode::listed_file, std::nullopt, "",
              is_there ? fmt::format("{} does not have the bytes that {} lists", path, formats::kManifestName)
                       : fmt::format("{} is missing, but {} lists it", path, formats::kManifestName));
