@@ -178,8 +178,8 @@ formats::Manifest join_parts(ConvertJob& job, OutputSet& set, const std::vector<
 
 MergeResult merge_set(ConvertJob& job, OutputSet& set, Context& context) {
   if (!set.has_plan()) refuse_without_parts(set);
-  set.prepare();
   const bool appends = set.continue_append();
+  set.prepare();
   set.open_plan();
   set.follow_plan();
   io::OutputFiles& files = set.files();
@@ -199,10 +199,16 @@ MergeResult merge_set(ConvertJob& job, OutputSet& set, Context& context) {
 
 MergeResult merge(const MergeOptions& options, Context& context) {
   const auto [files, folder] = open_output_location(options.target, options.access, context);
+  MergeOptions at_location = options;
+  at_location.target = folder;
+  return merge_on(*files, at_location, context);
+}
+
+MergeResult merge_on(io::OutputFiles& files, const MergeOptions& options, Context& context) {
   WriteOptions whole_set;
   whole_set.recheck = options.recheck;
   while (true) {
-    ConvertJob job(folder, whole_set, {}, *files, context);
+    ConvertJob job(options.target, whole_set, {}, files, context);
     OutputSet& set = job.add_set("");
     try {
       return merge_set(job, set, context);

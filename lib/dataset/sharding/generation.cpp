@@ -105,7 +105,6 @@ formats::PlanStart Generation::start(formats::PlanHead head, bool recheck) const
 }
 
 void Generation::make_folder() const {
-  if (number_ > 1) Generation(files_, set_, number_ - 2).discard();
   files_.create_directories(state_of(folder_));
   files_.sync_directory(state_of(set_));
   for (const std::string& folder : {folder_, state_of(folder_)}) io::remove_stale_temps(files_, folder);

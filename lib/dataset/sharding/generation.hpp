@@ -42,7 +42,7 @@ class Generation {
   /// `recheck` also for other bytes.
   formats::PlanStart start(formats::PlanHead head, bool recheck) const;
 
-  /// Creates the folder, and removes what a process that was killed left of the one before.
+  /// Creates the folder.
   void make_folder() const;
   /// Moves a complete one into the set, publishes the manifest of the whole set with its indexes, and removes the
   /// folder; returns the path of the manifest. May be repeated after an interruption, and done by several processes at

@@ -52,6 +52,7 @@ void ShardTarget::prepare() {
   if (dry_run_ || run_) return;
   is_new_ = !files_.exists(folder_);
   run_ = begin_run(files_, folder_);
+  if (number_ > 0) Generation(files_, folder_, number_ - 1).discard();  // what a killed process left of an ended one
 }
 
 void ShardTarget::remove_if_empty() {

@@ -853,31 +853,7 @@ TEST_CASE("an --append that was killed at any moment can be discarded, and appen
   }
 }
 
-TEST_CASE("a discard that was killed at any moment is finished by the next one") {
-  const TwoAppends appends;
-  ConvertOptions part = appends.one;
-  part.part = "0/2";
-  ConvertOptions discarding = appends.other;
-  discarding.discard = true;
-  for (std::uint64_t moment = 1;; ++moment) {
-    CAPTURE(moment);
-    appends.reset();
-    run(part);
-    ForgetfulFileSystem files;
-    files.fail_at(moment, ErrorCode::io);
-    Context context;
-    try {
-      convert_on(files, discarding, context);
-    } catch (const Error&) {
-    }
-    run(discarding);
-    run(appends.one);
-    appends.check_whole();
-    if (!files.failed()) break;
-  }
-}
-
-TEST_CASE("a power cut at any moment of a discard is repaired by the next one") {
+TEST_CASE("a kill or a power cut at any moment of a discard is repaired by the next one") {
   const TwoAppends appends;
   ConvertOptions part = appends.one;
   part.part = "0/2";
@@ -896,9 +872,11 @@ TEST_CASE("a power cut at any moment of a discard is repaired by the next one") 
       convert_on(files, discarding, context);
     } catch (const Error&) {
     }
-    for (const auto& cut : {files.after_power_cut(), files.after_power_cut_names_first()}) {
+    std::map<std::string, std::string> killed;
+    for (const auto& [name, content] : tree_content(set)) killed[set + "/" + name] = content;
+    for (const auto& left : {killed, files.after_power_cut(), files.after_power_cut_names_first()}) {
       fs::remove_all(set);
-      for (const auto& [path, content] : cut) write_file(path, content);
+      for (const auto& [path, content] : left) write_file(path, content);
       run(discarding);
       run(appends.one);
       appends.check_whole();
@@ -1027,43 +1005,101 @@ TEST_CASE(
 
 TEST_CASE("a power cut at any moment of an --append leaves the old set or the new one, and the next run ends it") {
   const GrowingSource source;
-  run(source.options("old"));
-  run(source.options("new"));
+  const auto indexed = [](ConvertOptions options) {
+    options.index = {"dali", "wids"};
+    return options;
+  };
+  run(indexed(source.options("old")));
+  run(indexed(source.options("new")));
   const auto old_set = tree_content(source.dir.path("old"));
-  source.grow();
-  run(source.appending("new"));
+  source.add(1, 0, 12);
+  run(indexed(source.appending("new")));
   const auto new_set = tree_content(source.dir.path("new"));
+  const std::string target = source.dir.path("set");
 
   for (std::uint64_t moment = 1;; ++moment) {
     CAPTURE(moment);
-    const TempDir attempt;
-    const std::string target = attempt.path("set");
+    fs::remove_all(target);
     fs::copy(source.dir.path("old"), target, fs::copy_options::recursive);
-    ConvertOptions options = source.appending();
-    options.target = target;
     ForgetfulFileSystem files;
+    files.know(target);
     files.fail_at(moment, ErrorCode::io);
     Context interrupted;
     try {
-      convert_on(files, options, interrupted);
+      convert_on(files, source.appending(), interrupted);
     } catch (const Error&) {
     }
-    fs::remove_all(target);
-    fs::copy(source.dir.path("old"), target, fs::copy_options::recursive);
-    for (const auto& [path, content] : files.after_power_cut()) {
-      if (path.starts_with(target + "/")) write_file(path, content);
+    for (const auto& cut : {files.after_power_cut(), files.after_power_cut_names_first()}) {
+      fs::remove_all(target);
+      for (const auto& [path, content] : cut) write_file(path, content);
+      const auto left = tree_content(target);
+      const bool is_new = left.at("manifest.json") == new_set.at("manifest.json");
+      CHECK((is_new || left.at("manifest.json") == old_set.at("manifest.json")));
+      for (const auto& [name, content] : is_new ? new_set : old_set) {
+        if (is_shard(name)) CHECK(left.at(name) == content);
+      }
+      run(source.appending());
+      CHECK(tree_content(target) == new_set);
     }
-    const std::string manifest = read_file(target + "/manifest.json");
-    CHECK((manifest == old_set.at("manifest.json") || manifest == new_set.at("manifest.json")));
-    for (const auto& [name, content] : tree_content(target)) {
-      if (is_shard(name) && new_set.contains(name)) CHECK(content == new_set.at(name));
-    }
-    Context again;
-    convert(options, again);
-    for (const auto& [name, content] : new_set) CHECK(read_file(target + "/" + name) == content);
     if (!files.failed()) {
       CHECK(moment > 20);
       break;
     }
   }
+}
+
+TEST_CASE("the parts of an --append are joined, whenever merge is killed, or another one ends before it") {
+  const GrowingSource source;
+  for (const char* target : {"whole", "parts"}) run(source.options(target));
+  source.add(1, 0, 12);
+  run(source.appending("whole"));
+  const auto expected = tree_content(source.dir.path("whole"));
+  for (const char* part : {"0/2", "1/2"}) {
+    ConvertOptions options = source.appending("parts");
+    options.part = part;
+    run(options);
+  }
+  MergeOptions merging;
+  merging.target = source.dir.path("set");
+  bool began = true;
+  for (std::uint64_t moment = 1; std::exchange(began, false); ++moment) {
+    CAPTURE(moment);
+    for (const bool kill : {false, true}) {
+      CAPTURE(kill);
+      fs::remove_all(merging.target);
+      fs::copy(source.dir.path("parts"), merging.target, fs::copy_options::recursive);
+      ForgetfulFileSystem files;
+      Context context;
+      files.act_at(moment, [&] {
+        began = true;
+        if (!kill) CHECK(merge(merging, context).samples == 28);
+      });
+      if (kill) files.fail_at(moment, ErrorCode::io);
+      try {
+        merge_on(files, merging, context);
+      } catch (const Error&) {
+        CHECK(kill);
+      }
+      CHECK(merge(merging, context).samples == 28);
+      CHECK(tree_content(merging.target) == expected);
+    }
+  }
+}
+
+TEST_CASE("an --append that an earlier version began is not continued") {
+  const GrowingSource source;
+  run(source.options());
+  run(source.options("new"));
+  source.grow();
+  run(source.appending("new"));
+  for (const char* name : {".shardkit/plan-1", ".shardkit/shard-000003.tar.index", "shard-000003.tar"})
+    fs::copy(source.dir.path(std::string("new/") + name), source.dir.path(std::string("set/") + name));
+  const auto before = tree_content(source.dir.path("set"));
+  CHECK(contains(refusal(source.appending(), ErrorCode::conflict), "finish it with that version, or convert into an"));
+  CHECK(contains(refusal(source.options(), ErrorCode::conflict), "run this command with --append"));
+  Context context;
+  MergeOptions merging;
+  merging.target = source.dir.path("set");
+  CHECK_THROWS_WITH_AS(merge(merging, context), doctest::Contains("by an earlier version"), Error);
+  CHECK(tree_content(source.dir.path("set")) == before);
 }
