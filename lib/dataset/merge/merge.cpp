@@ -178,19 +178,14 @@ formats::Manifest join_parts(ConvertJob& job, OutputSet& set, const std::vector<
 
 MergeResult merge_set(ConvertJob& job, OutputSet& set, Context& context) {
   if (!set.has_plan()) refuse_without_parts(set);
-  const bool appends = set.continue_append();
-  set.prepare();
-  set.open_plan();
-  set.follow_plan();
-  io::OutputFiles& files = set.files();
-  const auto make_indexes = [&](const std::string& at, const std::vector<formats::ManifestShard>& shards) {
-    return find_shard_indexes(files, at, shards, context);
+  const auto make_indexes = [&](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
+    return find_shard_indexes(set.files(), folder, shards, context);
   };
+  job.continue_append(set, make_indexes);
+  set.follow_plan();
   const std::vector<FoundPart> parts = find_parts(set);
-  const bool is_complete = appends && set.added()->is_complete();
-  const std::string path =
-      is_complete ? job.end_append(set, make_indexes) : job.publish(set, join_parts(job, set, parts), make_indexes);
-  for (const FoundPart& found : parts) files.remove(found.path);
+  const std::string path = job.publish(set, join_parts(job, set, parts), make_indexes);
+  for (const FoundPart& found : parts) set.files().remove(found.path);
   const formats::Manifest manifest = set.manifest_now();
   return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};
 }

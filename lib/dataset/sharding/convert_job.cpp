@@ -87,13 +87,14 @@ OutputSet& ConvertJob::add_set(const std::string& name) {
   return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
 }
 
+void ConvertJob::continue_append(OutputSet& set, const MakeIndexes& make_indexes) {
+  if (dry_run_ || !set.continue_append() || !set.added()->is_complete()) return;
+  set.follow_plan();
+  end_append(set, make_indexes);
+}
+
 void ConvertJob::begin_append(OutputSet& set, bool discard) {
-  if (!dry_run_ && set.continue_append() && set.added()->is_complete()) {
-    set.prepare();
-    set.open_plan();
-    set.follow_plan();
-    end_append(set, indexes_of(kinds_of_set(files_, kinds_, set)));
-  }
+  continue_append(set, indexes_of(set));
   set.begin_append(discard);
 }
 
@@ -235,14 +236,13 @@ WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bo
 }
 
 SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
-  const IndexKinds kinds = kinds_of_set(files_, kinds_, set);
-  WriteResult written =
-      write_shards_of(set, source, need_md5(kinds), result, budget.is_spent() ? 0 : budget.most - budget.used);
+  const bool md5 = need_md5(kinds_of_set(files_, kinds_, set));
+  WriteResult written = write_shards_of(set, source, md5, result, budget.is_spent() ? 0 : budget.most - budget.used);
   SetOutcome outcome{{}, std::move(written.bad)};
   const auto is_open = [](const auto& summary) { return !summary; };
   if (budget.is_spent() || std::ranges::any_of(set.shards, is_open)) return outcome;
   const formats::Manifest manifest = set.manifest_of(set.shards, outcome.skipped);
-  const std::string path = publish(set, manifest, indexes_of(kinds));
+  const std::string path = publish(set, manifest, indexes_of(set));
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});
   result.samples += manifest.samples;
@@ -273,9 +273,9 @@ void ConvertJob::require_files(const OutputSet& set, const formats::Manifest& ma
   }
 }
 
-MakeIndexes ConvertJob::indexes_of(const IndexKinds& kinds) const {
-  return [this, kinds](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
-    return write_shard_indexes(files_, folder, shards, kinds, cores_, context_);
+MakeIndexes ConvertJob::indexes_of(const OutputSet& set) const {
+  return [this, &set](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
+    return write_shard_indexes(files_, folder, shards, kinds_of_set(files_, kinds_, set), cores_, context_);
   };
 }
 
@@ -299,7 +299,7 @@ std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifes
 }
 
 std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifest) {
-  publish_set_indexes(files_, set.folder(), indexes_of(kinds_)(set.folder(), manifest.shards), context_);
+  publish_set_indexes(files_, set.folder(), indexes_of(set)(set.folder(), manifest.shards), context_);
   set.require_run();
   set.refuse_superseded();
   return publish_manifest(files_, set.folder(), manifest);

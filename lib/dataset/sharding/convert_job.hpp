@@ -90,7 +90,9 @@ class ConvertJob {
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
   /// contains shards of its own: its readers would find one set and, in its folders, others.
   OutputSet& add_set(const std::string& name);
-  /// ShardTarget::begin_append(), after the end of one that was interrupted when it was complete.
+  /// ShardTarget::continue_append(); what was interrupted when it was complete is ended instead, except in a dry run.
+  void continue_append(OutputSet& set, const MakeIndexes& make_indexes);
+  /// The same, then ShardTarget::begin_append().
   void begin_append(OutputSet& set, bool discard);
   const std::string& target() const { return target_; }
   /// Their addresses stay the same.
@@ -130,12 +132,11 @@ class ConvertJob {
   std::string publish(OutputSet& set, const formats::Manifest& manifest, const MakeIndexes& make_indexes);
   /// The same for a set to whose shards nothing was added, with the requested indexes.
   std::string publish(OutputSet& set, const formats::Manifest& manifest);
-  /// Generation::end(); back to the set.
-  std::string end_append(OutputSet& set, const MakeIndexes& make_indexes);
 
  private:
   void require_files(const OutputSet& set, const formats::Manifest& manifest);
-  MakeIndexes indexes_of(const IndexKinds& kinds) const;
+  MakeIndexes indexes_of(const OutputSet& set) const;
+  std::string end_append(OutputSet& set, const MakeIndexes& make_indexes);
   Part part_of_task(const ArrayTask& task);
   ArrayTask with_planned_parts(ArrayTask task);
   WriteResult write_shards_of(OutputSet& set, SampleSource& source, bool md5, WrittenSets& result,

@@ -140,6 +140,8 @@ bool ShardTarget::adopt_copy(const formats::PlanReader& given) {
 }
 
 void ShardTarget::follow_plan() {
+  prepare();
+  if (!plan_) open_plan();
   announce(to_hex(plan_->hash()));
   // Others look in the same order, announcement first: of two that begin at once, at least one sees the other.
   refuse_superseded();
@@ -311,7 +313,6 @@ void ShardTarget::cancel_append() {
     discard_unless({});
   }
   end_append();
-  prepare();
   open_plan();
   if (!dry_run_) follow_plan();
 }

@@ -53,8 +53,9 @@ class ShardTarget {
   /// Adopts the current plan if it is a copy of `given`, without reading all of either; false if it is not, or there is
   /// none. After prepare(). Throws the errors of follow_plan().
   bool adopt_copy(const formats::PlanReader& given);
-  /// Announces that this run follows the current plan. Throws Error{in_use} if a live run follows another one or the
-  /// plan was replaced meanwhile, and the errors of refuse_superseded(). After prepare().
+  /// Announces that this run follows the current plan, after prepare() and, if it is not open, open_plan(). Throws
+  /// Error{in_use} if a live run follows another one or the plan was replaced meanwhile, and the errors of
+  /// refuse_superseded().
   void follow_plan();
   /// Throws Error{in_use} if others no longer know of this run. Thread-safe.
   void require_run() const {
