@@ -114,9 +114,8 @@ class ShardFinder {
         has_shards = true;
       }
     } else {
-      const std::set<std::string> added = shards_being_added(named.path);
       for (const std::string& name : tar_names_in(named.path)) {
-        if (!is_wanted(named.path, name) || added.contains(name)) continue;
+        if (!is_wanted(named.path, name)) continue;
         add_listed(io::join_path(named.path, name));
         has_shards = true;
       }
@@ -268,10 +267,12 @@ void refuse_folder_of_sets(const std::string& operand,
 }
 
 std::vector<std::string> tar_names_in(const std::string& folder) {
+  const std::set<std::string> added = shards_being_added(folder);
   std::vector<std::string> names;
   for (ListedEntry& entry : list_folder(folder)) {
     const bool is_tar = entry.name.ends_with(".tar") || is_compressed_tar_name(entry.name);
-    if (is_tar && entry.kind == EntryKind::file && !entry.name.starts_with('.')) names.push_back(std::move(entry.name));
+    if (is_tar && entry.kind == EntryKind::file && !entry.name.starts_with('.') && !added.contains(entry.name))
+      names.push_back(std::move(entry.name));
   }
   return names;
 }
