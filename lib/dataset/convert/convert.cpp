@@ -312,10 +312,11 @@ class Conversion {
 
   /// All bad files, and the remedies.
   void report_failure() {
-    const OutputSet& first = job_.sets().front();
-    const std::string lists = job_.sets().size() > 1
-                                  ? job_.target() + "/*" + first.state_path("*.bad").substr(first.folder().size())
-                                  : first.state_path("*.bad");
+    const std::deque<OutputSet>& sets = job_.sets();
+    const auto appended = std::ranges::find_if(sets, [](const OutputSet& set) { return set.added() != nullptr; });
+    const OutputSet& set = appended == sets.end() ? sets.front() : *appended;
+    const std::string lists =
+        (sets.size() > 1 ? job_.target() + "/*" : set.folder()) + set.state_path("*.bad").substr(set.folder().size());
     const std::string text = files_by_reason(open_, std::max(result_.bad, needed_), lists);
     const ErrorCode code = source_missing_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
     result_.failure.emplace(code, failure_title() + text + what_to_do(),
@@ -436,11 +437,13 @@ class Conversion {
 
 ConvertResult convert_files(io::OutputFiles& files, const ConvertOptions& options, const std::string& target,
                             Context& context) {
-  while (true) try {
+  while (true) {
+    try {
       return Conversion(options, files, target, context).run();
     } catch (const TargetChanged&) {
       context.progress().stage = 0;
     }
+  }
 }
 
 /// A set as source and images as target are the other order, too.
