@@ -267,9 +267,10 @@ void refuse_folder_of_sets(const std::string& operand,
 }
 
 std::vector<std::string> tar_names_in(const std::string& folder) {
-  const std::set<std::string> added = shards_being_added(folder);
+  std::vector<ListedEntry> entries = list_folder(folder);
+  const std::set<std::string> added = shards_being_added(folder);  // after those that are listed
   std::vector<std::string> names;
-  for (ListedEntry& entry : list_folder(folder)) {
+  for (ListedEntry& entry : entries) {
     const bool is_tar = entry.name.ends_with(".tar") || is_compressed_tar_name(entry.name);
     if (is_tar && entry.kind == EntryKind::file && !entry.name.starts_with('.') && !added.contains(entry.name))
       names.push_back(std::move(entry.name));
