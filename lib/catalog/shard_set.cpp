@@ -15,6 +15,7 @@
 #include "core/folder.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
+#include "formats/plan_file.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -266,12 +267,31 @@ void refuse_folder_of_sets(const std::string& operand,
 }
 
 std::vector<std::string> tar_names_in(const std::string& folder) {
+  std::vector<ListedEntry> entries = list_folder(folder);
+  const std::set<std::string> added = shards_being_added(folder);  // after those that are listed
   std::vector<std::string> names;
-  for (ListedEntry& entry : list_folder(folder)) {
+  for (ListedEntry& entry : entries) {
     const bool is_tar = entry.name.ends_with(".tar") || is_compressed_tar_name(entry.name);
-    if (is_tar && entry.kind == EntryKind::file && !entry.name.starts_with('.')) names.push_back(std::move(entry.name));
+    if (is_tar && entry.kind == EntryKind::file && !entry.name.starts_with('.') && !added.contains(entry.name))
+      names.push_back(std::move(entry.name));
   }
   return names;
+}
+
+std::set<std::string> shards_being_added(const std::string& folder) try {
+  std::uint64_t number = 1;
+  while (fs::exists(io::join_path(folder, formats::plan_path(number)))) ++number;
+  const std::string added = io::join_path(io::join_path(folder, formats::append_path(number)), formats::kManifestName);
+  std::set<std::string> names;
+  if (!fs::exists(added)) return names;
+  const std::string manifest = io::join_path(folder, formats::kManifestName);
+  for (auto& shard : formats::read_manifest(io::read_text_file(added), added).shards)
+    names.insert(std::move(shard.name));
+  for (const auto& shard : formats::read_manifest(io::read_text_file(manifest), manifest).shards)
+    names.erase(shard.name);
+  return names;
+} catch (const Error&) {  // it has just ended, or is damaged: then it has listed nothing
+  return {};
 }
 
 std::vector<ShardFile> shards_by_manifest(const NamedInput& folder, Inputs& inputs) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,19 +52,23 @@ bool is_tar_name(std::string_view name);
 /// True for names of compressed tars that libarchive unpacks: "x.tar.gz", "x.tgz", "x.tar.zst", ...
 bool is_compressed_tar_name(std::string_view name);
 
-/// Resolves SHARDS operands with the resolver in operands.hpp: for a folder its tars without hidden ones, for a folder
-/// behind HTTP those in its manifest. A listed shard that is missing in the folder is not an error here, nor is a name
-/// in a local folder that is not a readable file (its `bytes` are 0): verify and stage report it. A folder is never a
-/// shard. Warns if compressed tars were skipped, or a folder's manifest.json belongs to another program. Throws
+/// Resolves SHARDS operands with the resolver in operands.hpp: for a folder its tar_names_in(), for a folder behind
+/// HTTP the tars in its manifest. A listed shard that is missing in the folder is not an error here, nor is a name in a
+/// local folder that is not a readable file (its `bytes` are 0): verify and stage report it. A folder is never a shard.
+/// Warns if compressed tars were skipped, or a folder's manifest.json belongs to another program. Throws
 /// Error{not_found} for a missing path or a folder without shards, Error{usage} for anything else, Error{unsupported}
 /// for a pipe or device in a folder and for a folder with only compressed tars, unless `tars` is `all`, and the errors
 /// of resolve_operands().
 ShardSet resolve_shards(const std::vector<std::string>& operands, Context& context, const StoreAccess& access = {},
                         FolderTars tars = FolderTars::plain);
 
-/// Names of the tars directly in a local folder, including compressed ones, sorted, without folders and hidden ones.
-/// Throws the errors of listing.
+/// Names of the tars directly in a local folder, including compressed ones, sorted, without folders, hidden ones and
+/// shards_being_added(). Throws the errors of listing.
 std::vector<std::string> tar_names_in(const std::string& folder);
+
+/// Names of shards that a convert --append has already moved into a local folder, and that its manifest does not list
+/// yet: readers of the folder leave them out, also after the append was interrupted.
+std::set<std::string> shards_being_added(const std::string& folder);
 
 /// The folders of the sets in a local folder that has no tar itself, such as out/train and out/val; empty if it is not
 /// one.

@@ -27,6 +27,12 @@ Hash128 xxh3_128(Bytes bytes) {
   return {hash.high64, hash.low64};
 }
 
+Hash128 xxh3_128(ByteSource& source) {
+  Xxh3Stream hash;
+  source.stream_all([&](Bytes piece) { hash.update(piece); });
+  return hash.digest();
+}
+
 std::string to_hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 std::string to_hex(const Hash128& value) { return fmt::format("{:016x}{:016x}", value.high, value.low); }
 

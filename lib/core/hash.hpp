@@ -27,6 +27,8 @@ struct Hash128 {
 
 /// XXH3 with 128 bits and seed 0 over `bytes`, as printed by `xxh128sum`.
 Hash128 xxh3_128(Bytes bytes);
+/// The same over all bytes of `source`.
+Hash128 xxh3_128(ByteSource& source);
 
 /// Lower-case hexadecimal, 16 and 32 digits, most significant first, as xxhsum prints them.
 std::string to_hex(std::uint64_t value);

@@ -248,6 +248,8 @@ std::string plan_path(std::uint64_t number) {
   return fmt::format("{}/plan{}", kStateFolder, number == 0 ? "" : fmt::format("-{}", number));
 }
 
+std::string append_path(std::uint64_t number) { return fmt::format("{}/append-{}", kStateFolder, number); }
+
 std::string shard_name(std::string_view prefix, std::uint64_t number) {
   return fmt::format("{}-{:06}.tar", prefix, number);
 }
@@ -411,21 +413,6 @@ Hash128 PlanWriter::finish() {
   const std::string checksum = fmt::format("\t{}\n", to_hex(block_.digest()));
   sink_.write(as_bytes(checksum));
   return hash;
-}
-
-bool is_append_unfinished(const std::string& plan_hash, std::uint64_t last, const OpenPlan& open) {
-  if (last == 0) return false;
-  const auto is_of_manifest = [&](std::uint64_t number) -> std::optional<bool> {
-    try {
-      const std::unique_ptr<ByteSource> file = open(number);
-      return to_hex(PlanReader(*file, plan_path(number)).hash()) == plan_hash;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::corrupt) throw;
-      return std::nullopt;
-    }
-  };
-  if (const auto before = is_of_manifest(last - 1)) return *before;
-  return !is_of_manifest(last).value_or(true);
 }
 
 }  // namespace shardkit::formats

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -196,6 +194,10 @@ class PlanReader {
 /// behind it ".shardkit/plan-1", ".shardkit/plan-2" and so on.
 std::string plan_path(std::uint64_t number);
 
+/// The folder in which an --append writes the shards of what will be plan `number` of a set, relative to that of the
+/// set: ".shardkit/append-1" and so on.
+std::string append_path(std::uint64_t number);
+
 /// "<prefix>-000007.tar".
 std::string shard_name(std::string_view prefix, std::uint64_t number);
 
@@ -220,13 +222,5 @@ std::string sample_key(const PlanHead& head, const PlannedSample& sample);
 
 /// Size of the sample in its shard: image, side-cars, .json and label, each with header and padding.
 std::uint64_t sample_tar_bytes(const PlanHead& head, const PlannedSample& sample);
-
-/// Opens plan_path(number) of a folder.
-using OpenPlan = std::function<std::unique_ptr<ByteSource>(std::uint64_t number)>;
-
-/// Whether the last plan of a folder, number `last`, is that of an --append that has not finished: then the manifest is
-/// still that of the plan before it. One of the two plans may be damaged; if both are, nobody knows, and the answer is
-/// no. `plan_hash`: that of the folder's manifest.
-bool is_append_unfinished(const std::string& plan_hash, std::uint64_t last, const OpenPlan& open);
 
 }  // namespace shardkit::formats

@@ -118,35 +118,11 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
   }
 }
 
-/// A server that has a page for every name could claim to have more.
-constexpr std::uint64_t kMostPlans = 1000;
-
-/// The number of the last plan in `folder`, as far as the source says what exists.
-std::uint64_t last_plan(io::ObjectSource& source, const std::string& folder) try {
-  std::uint64_t last = 0;
-  while (last < kMostPlans && source.find(folder + formats::plan_path(last + 1))) ++last;
-  return last;
-} catch (const Error& error) {
-  if (error.code() == ErrorCode::cancelled) throw;
-  return 0;
-}
-
-/// The manifest would be that of the set before the --append, and the tars beside it those of both.
-void refuse_unfinished_append(io::ObjectSource& source, const std::string& folder, const std::string& plan_hash,
-                              const std::stop_token& stop) {
-  const auto open = [&](std::uint64_t number) -> std::unique_ptr<ByteSource> {
-    const std::string name = folder + formats::plan_path(number);
-    const auto object = source.find(name);
-    if (!object) throw missing_error(source, name);
-    return std::make_unique<io::ObjectReader>(std::shared_ptr<io::ObjectSource>(std::shared_ptr<void>(), &source),
-                                              *object, stop);
-  };
-  if (!formats::is_append_unfinished(plan_hash, last_plan(source, folder), open)) return;
-  const std::string path = folder.empty() ? source.location() : source.address_of(folder);
-  throw Error(ErrorCode::conflict, At{path},
-              "a convert --append into '{}' has not finished: run it again, with --discard if its source has changed; "
-              "or name the shards to stage",
-              path);
+/// What a command is writing is not part of a set yet: the folder of an --append, temporary files.
+bool is_being_written(const io::ObjectInfo& object) {
+  const std::string path = "/" + object.name;
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  return path.find("/.shardkit/append-") != std::string::npos || (name.starts_with('.') && name.ends_with(".tmp"));
 }
 
 Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
@@ -192,6 +168,18 @@ std::vector<std::string> companions(const std::string& shard) {
   std::vector<std::string> names;
   for (const formats::IndexKind& kind : formats::index_kinds()) {
     if (kind.shard_file != nullptr) names.push_back(kind.shard_file(shard));
+  }
+  return names;
+}
+
+/// The shards that an --append has moved into the set, and the files beside them, before the manifest lists them.
+std::vector<std::string> names_being_added(const io::ObjectSource& source, const ManifestSet& set) {
+  std::vector<std::string> names;
+  const std::string manifest = source.address_of(set.name());
+  if (catalog::is_address(manifest)) return names;
+  for (const std::string& shard : catalog::shards_being_added(io::parent_folder(manifest))) {
+    names.push_back(set.folder + shard);
+    for (const std::string& name : companions(shard)) names.push_back(set.folder + name);
   }
   return names;
 }
@@ -252,10 +240,7 @@ StageSet::StageSet(io::ObjectSource& source, const StageRequest& wanted, const s
     add_set("", wanted.manifest_text, wanted.manifest_path);
   } else if (!wanted.manifest_name.empty()) {
     std::string text = text_of(source, wanted.manifest_name, stop);
-    if (!text.empty()) {
-      add_set("", std::move(text), source.address_of(wanted.manifest_name));
-      if (!wanted.names) refuse_unfinished_append(source, "", sets_.back().plan_hash, stop);
-    }
+    if (!text.empty()) add_set("", std::move(text), source.address_of(wanted.manifest_name));
     if (text.empty() && !has_manifest() && !wanted.names) refuse_unlisted(source.address_of(wanted.manifest_name));
   }
   if (wanted.names) {
@@ -310,6 +295,7 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
 void StageSet::take_all(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop) {
   std::vector<io::ObjectInfo> objects = has_manifest() ? list_unlisted(source, stop) : source.list();
   std::ranges::sort(objects, {}, &io::ObjectInfo::name);  // several sources list one after the other
+  std::erase_if(objects, is_being_written);
   if (wanted.use_manifests) refuse_unfinished(source, objects, stop);
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (objects.empty() && !has_manifest()) {
@@ -324,6 +310,9 @@ void StageSet::take_all(io::ObjectSource& source, const StageRequest& wanted, co
     };
     return covered.contains(object.name) || std::ranges::any_of(sets_, is_state);
   };
+  for (const ManifestSet& set : sets_) {
+    for (std::string& name : names_being_added(source, set)) covered.insert(std::move(name));
+  }
   for (io::ObjectInfo& object : objects) {
     if (!is_of_set(object)) objects_.push_back(std::move(object));
   }
@@ -368,7 +357,6 @@ void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectI
     std::string text = text_of(source, object.name, stop);
     if (text.empty()) continue;
     add_set(folder, std::move(text), source.address_of(object.name));
-    refuse_unfinished_append(source, sets_.back().folder, sets_.back().plan_hash, stop);
   }
 }
 

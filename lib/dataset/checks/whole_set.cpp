@@ -67,7 +67,6 @@ std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::s
   if (!manifest && set.inputs->exists(io::join_path(folder, formats::kUploadRecord)))
     return fmt::format("the upload into '{}' has not finished: run it again", folder);
   if (!manifest) return unfinished_plan(*set.inputs, folder, there);
-  if (auto unfinished = unfinished_append(*set.inputs, folder, *manifest)) return unfinished;
   const auto missing = missing_shards(*manifest, find_staged_part(*set.inputs, folder), there);
   if (missing.empty()) return std::nullopt;
   return fmt::format("{} listed in the manifest of '{}' {} missing, the first is '{}'",
@@ -153,15 +152,6 @@ std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::s
                        remedy::in_text(remedy::merge(folder)));
   return fmt::format("the convert or reshard into '{}' has not finished: {} of its plan {} missing", folder,
                      format_count(missing, "shard"), missing == 1 ? "is" : "are");
-}
-
-std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
-                                             const formats::Manifest& manifest) {
-  const std::vector<std::string> plans = plans_in(inputs, folder);
-  const auto open = [&](std::uint64_t number) { return inputs.open(plans[number]); };
-  if (plans.empty() || !formats::is_append_unfinished(manifest.plan_hash, plans.size() - 1, open)) return std::nullopt;
-  return fmt::format(
-      "a convert --append into '{}' has not finished: run it again, with --discard if its source has changed", folder);
 }
 
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {

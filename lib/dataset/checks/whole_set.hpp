@@ -34,10 +34,6 @@ std::optional<std::string> unfinished_stage(const std::string& folder);
 std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
                                            const std::set<std::string_view>& there);
 
-/// A message that a convert --append into the folder is not complete; empty if there is none.
-std::optional<std::string> unfinished_append(catalog::Inputs& inputs, const std::string& folder,
-                                             const formats::Manifest& manifest);
-
 /// The files that are missing from the sets in named folders: shards that a manifest lists, or the rest of an
 /// incomplete convert or reshard. Empty if nothing is missing, and for shards that were named one by one.
 std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);

@@ -42,7 +42,7 @@ class Conversion {
         plan_(open_plan()),
         job_(target, options, planned_parts(), files, context) {}
 
-  ConvertResult run() {
+  ConvertResult run() try {
     plan_sets();
     job_.settle_part();
     if (!options_.dry_run) {
@@ -65,6 +65,11 @@ class Conversion {
     }
     warn_of_images();
     return std::move(result_);
+  } catch (const Error&) {
+    // It may be due to another run that added the same files.
+    if (std::ranges::any_of(job_.sets(), [](const OutputSet& set) { return set.has_append_ended(); }))
+      throw TargetChanged();
+    throw;
   }
 
  private:
@@ -149,7 +154,7 @@ class Conversion {
     const auto known = [&](std::uint64_t group) { return earlier_.set_of(group); };
     const DividedSamples divided = split_source(source, rule, known, context_);
     for (std::size_t i = 0; i < divided.sets.size(); ++i) {
-      if (!job_.sets()[i].start()) refuse_empty_set(rule, i, divided);
+      if (!job_.sets()[i].added()) refuse_empty_set(rule, i, divided);
     }
     bool is_new = false;  // of a plan that continues, the first run warned
     for (std::size_t i = 0; i < divided.sets.size(); ++i) {
@@ -169,7 +174,7 @@ class Conversion {
     OutputSet& set = job_.add_set(name);
     set.refuse_foreign();
     if (options_.append) {
-      set.begin_append(options_.discard);
+      job_.begin_append(set, options_.discard);
       earlier_.add(set, folder_of(set));
       left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
     }
@@ -236,10 +241,8 @@ class Conversion {
     const Context::Scope warnings(context_, set.name);
     context_.progress().next_stage();
     EarlierSamples::Added added;
-    if (options_.append) scope.start = set.start();
-    if (scope.start) {
-      set.refuse_other_options(planned_head(sharding_, scope));
-      set.require_earlier_shards(options_.recheck);
+    if (const Generation* append = set.added()) {
+      scope.start = append->start(planned_head(sharding_, scope), options_.recheck);
       added = earlier_.added(source, folder_of(set), scope.samples, context_);
       const bool fails = !source.scan.problems.empty() && on_bad_ != OnBad::skip;
       const bool records = scope.lists_skipped && !source.scan.problems.empty();
@@ -271,15 +274,12 @@ class Conversion {
       const formats::Manifest listed = set.manifest_now();
       unchanged->second.plan_hash = listed.plan_hash;
       const formats::Manifest manifest = formats::join_manifests(listed, unchanged->second);
-      job_.write_indexes(set, manifest);
-      const bool has_changed =
-          manifest.classes.size() > listed.classes.size() || !options_.index.empty() || set.has_discarded();
-      if (has_changed && !options_.in_parts()) job_.publish(set, manifest);  // which lists the indexes
+      if (manifest.classes.size() > listed.classes.size() || !options_.index.empty()) job_.publish(set, manifest);
       result_.samples_before += manifest.samples;
       result_.sets.push_back({set.name, 0, 0, 0, path, to_hex(set.plan().hash())});
       return;
     }
-    if (const auto earlier = set.earlier_manifest()) result_.samples_before += earlier->samples;
+    if (set.added()) result_.samples_before += set.added()->manifest_of_set().samples;
     const std::unique_ptr<SampleSource> source = folder_source(set.plan(), images_of(set), {on_bad_, options_.identity},
                                                                amendments, job_.cores(), images_counted_);
     const std::string folder = folder_of(set);
@@ -312,8 +312,11 @@ class Conversion {
 
   /// All bad files, and the remedies.
   void report_failure() {
+    const std::deque<OutputSet>& sets = job_.sets();
+    const auto appended = std::ranges::find_if(sets, [](const OutputSet& set) { return set.added() != nullptr; });
+    const OutputSet& set = appended == sets.end() ? sets.front() : *appended;
     const std::string lists =
-        io::join_path(job_.target(), job_.sets().size() > 1 ? "*/.shardkit/*.bad" : ".shardkit/*.bad");
+        (sets.size() > 1 ? job_.target() + "/*" : set.folder()) + set.state_path("*.bad").substr(set.folder().size());
     const std::string text = files_by_reason(open_, std::max(result_.bad, needed_), lists);
     const ErrorCode code = source_missing_ ? ErrorCode::io : open_.empty() ? ErrorCode::corrupt : open_.front().code();
     result_.failure.emplace(code, failure_title() + text + what_to_do(),
@@ -432,14 +435,14 @@ class Conversion {
   std::uint64_t allowed_ = 0;  ///< the actual kind
 };
 
-/// Starts again once the target lost a plan that had no shards.
 ConvertResult convert_files(io::OutputFiles& files, const ConvertOptions& options, const std::string& target,
                             Context& context) {
-  try {
-    return Conversion(options, files, target, context).run();
-  } catch (const PlanDiscarded&) {
-    context.progress().stage = 0;
-    return Conversion(options, files, target, context).run();
+  while (true) {
+    try {
+      return Conversion(options, files, target, context).run();
+    } catch (const TargetChanged&) {
+      context.progress().stage = 0;
+    }
   }
 }
 

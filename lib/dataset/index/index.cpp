@@ -224,7 +224,9 @@ void forget_conversion(const IndexOptions& options, Context& context) {
   };
   paths.push_back(io::join_path(folder, formats::kManifestName));
   for (const auto& entry : std::filesystem::directory_iterator(state)) {
-    if (is_about_shards(entry.path().filename())) paths.push_back(entry.path());
+    const std::string name = entry.path().filename();
+    if (is_about_shards(name)) paths.push_back(entry.path());
+    if (name.starts_with("append-")) std::filesystem::remove_all(entry.path());
   }
   for (const std::string& path : paths) files->remove(path);
 }
@@ -277,7 +279,9 @@ class Indexing {
   }
 
   void index_for_others() {
-    write_reader_indexes({files_, folder_, set_.manifest->shards, kinds_, threads_}, context_);
+    publish_set_indexes(files_, folder_,
+                        write_shard_indexes(files_, folder_, set_.manifest->shards, kinds_, threads_, context_),
+                        context_);
     formats::Manifest manifest = *set_.manifest;
     list_extras(manifest);
     publish_manifest(files_, folder_, manifest);
@@ -299,7 +303,7 @@ class Indexing {
       manifest.samples += shard.samples;
       manifest.bytes += shard.bytes;
     }
-    publish_set_indexes(files_, folder_, kinds_, std::move(foreign), context_);
+    publish_set_indexes(files_, folder_, {kinds_, std::move(foreign)}, context_);
     publish_manifest(files_, folder_, manifest);
     result_.manifest_written = true;
     sum_up(manifest);

@@ -309,12 +309,12 @@ IndexKinds index_kinds_of(io::OutputFiles& files, const std::string& folder,
   return kinds;
 }
 
-void publish_set_indexes(io::OutputFiles& files, const std::string& folder, const IndexKinds& kinds,
-                         std::vector<formats::IndexedShard> shards, Context& context, std::size_t earlier) {
-  if (shards.empty()) return;
-  std::ranges::sort(shards, {}, &formats::IndexedShard::name);
-  for (const formats::IndexKind* kind : kinds) {
-    if (kind->write_set != nullptr) publish_set_index(files, folder, *kind, shards, earlier, context);
+void publish_set_indexes(io::OutputFiles& files, const std::string& folder, SetIndexes indexes, Context& context,
+                         std::size_t earlier) {
+  if (indexes.shards.empty()) return;
+  std::ranges::sort(indexes.shards, {}, &formats::IndexedShard::name);
+  for (const formats::IndexKind* kind : indexes.kinds) {
+    if (kind->write_set != nullptr) publish_set_index(files, folder, *kind, indexes.shards, earlier, context);
   }
 }
 
@@ -370,16 +370,16 @@ std::string publish_manifest(io::OutputFiles& files, const std::string& folder, 
   return at;
 }
 
-void write_reader_indexes(const ReaderIndexes& indexes, Context& context) {
-  const auto& [files, folder, shards, kinds, threads, whole_set, earlier] = indexes;
-  if (kinds.empty()) return;
+SetIndexes write_shard_indexes(io::OutputFiles& files, const std::string& folder,
+                               const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds,
+                               unsigned threads, Context& context) {
+  if (kinds.empty()) return {};
   context.progress().start("index for other readers", shards.size());
-  std::vector<formats::IndexedShard> facts = index_known_shards(files, folder, shards, kinds, threads, context);
-  if (whole_set) publish_set_indexes(files, folder, kinds, std::move(facts), context, earlier);
+  return {kinds, index_known_shards(files, folder, shards, kinds, threads, context)};
 }
 
-void merge_reader_indexes(io::OutputFiles& files, const std::string& folder,
-                          const std::vector<formats::ManifestShard>& shards, Context& context, std::size_t earlier) {
+SetIndexes find_shard_indexes(io::OutputFiles& files, const std::string& folder,
+                              const std::vector<formats::ManifestShard>& shards, Context& context) {
   IndexKinds kinds;
   IndexKinds to_count;  // without a file beside each shard: those are there
   for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
@@ -388,10 +388,8 @@ void merge_reader_indexes(io::OutputFiles& files, const std::string& folder,
     kinds.push_back(&kind);
     if (kind.shard_file == nullptr) to_count.push_back(&kind);
   }
-  if (kinds.empty()) return;
-  publish_set_indexes(files, folder, kinds,
-                      index_known_shards(files, folder, shards, to_count, system::thread_count(std::nullopt), context),
-                      context, earlier);
+  if (kinds.empty()) return {};
+  return {kinds, index_known_shards(files, folder, shards, to_count, system::thread_count(std::nullopt), context)};
 }
 
 }  // namespace shardkit::dataset

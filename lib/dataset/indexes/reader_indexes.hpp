@@ -89,11 +89,16 @@ class ReaderIndexScan : public formats::TarHandler {
   std::uint64_t end_ = 0;
 };
 
-/// Publishes the indexes of the whole set: shardindex.json, .nv-meta/. A file that a user edited is kept, with a
-/// warning.
-/// `earlier`: how many of the shards the set had before --append: a file that was written for these is replaced.
-void publish_set_indexes(io::OutputFiles& files, const std::string& folder, const IndexKinds& kinds,
-                         std::vector<formats::IndexedShard> shards, Context& context, std::size_t earlier = 0);
+/// What the indexes of the whole set are made of: shardindex.json, .nv-meta/.
+struct SetIndexes {
+  IndexKinds kinds;
+  std::vector<formats::IndexedShard> shards;
+};
+
+/// Publishes them. A file that a user edited is kept, with a warning. `earlier`: how many of the shards the set had
+/// before --append: a file that was written for these is replaced.
+void publish_set_indexes(io::OutputFiles& files, const std::string& folder, SetIndexes indexes, Context& context,
+                         std::size_t earlier = 0);
 
 /// What a manifest lists beside shards and indexes: the files of `index --extra`.
 std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest);
@@ -102,26 +107,18 @@ std::vector<formats::ManifestFile> extras_of(const formats::Manifest& manifest);
 /// users may edit, and with the extras of the manifest that it replaces. Returns its path.
 std::string publish_manifest(io::OutputFiles& files, const std::string& folder, formats::Manifest manifest);
 
-/// The indexes of shards that a manifest describes.
-struct ReaderIndexes {
-  io::OutputFiles& files;
-  const std::string& folder;
-  const std::vector<formats::ManifestShard>& shards;
-  const IndexKinds& kinds;
-  unsigned threads = 1;
-  bool whole_set = true;    ///< all its shards are given: its own indexes are written too
-  std::size_t earlier = 0;  ///< as for publish_set_indexes()
-};
-
-/// Writes them. Uses our own index if convert wrote it, else the tar's headers; for an MD5, the saved one, or reads the
+/// Writes the indexes of shards that a manifest describes, `threads` at a time; returns what those of the whole set are
+/// made of. Uses our own index if convert wrote it, else the tar's headers; for an MD5, the saved one, or reads the
 /// tar. Throws Error{corrupt} if its bytes differ from the manifest. Convert and its parts call this before they
 /// publish their manifest.
-void write_reader_indexes(const ReaderIndexes& indexes, Context& context);
+SetIndexes write_shard_indexes(io::OutputFiles& files, const std::string& folder,
+                               const std::vector<formats::ManifestShard>& shards, const IndexKinds& kinds,
+                               unsigned threads, Context& context);
 
-/// After the parts of a convert wrote the indexes of each shard: writes those of the whole set, of the kinds that every
-/// shard has. Warns if only some parts wrote a kind.
-void merge_reader_indexes(io::OutputFiles& files, const std::string& folder,
-                          const std::vector<formats::ManifestShard>& shards, Context& context, std::size_t earlier = 0);
+/// The same after the parts of a convert wrote the indexes of each shard, of the kinds that every shard has. Warns if
+/// only some parts wrote a kind.
+SetIndexes find_shard_indexes(io::OutputFiles& files, const std::string& folder,
+                              const std::vector<formats::ManifestShard>& shards, Context& context);
 
 /// Saves a shard's MD5.
 void keep_md5(io::OutputFiles& files, const std::string& folder, const formats::ManifestShard& shard,

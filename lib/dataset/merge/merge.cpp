@@ -51,7 +51,7 @@ std::string waits_for(const ShardTarget& target, const Part& part) {
   const auto [begin, end] = shards_of(part, target.plan().shards().size());
   for (std::size_t shard = begin; shard < end; ++shard) {
     const std::string name = target.plan().shard_name(shard);
-    for (const BadFile& bad : bad_files_of(target, name)) {
+    for (const BadFile& bad : bad_files_of(target.files(), target.output(), name)) {
       if (bad.state != BadState::open) continue;
       if (files.empty()) first = fmt::format("shard '{}' waits for the bad file '{}' ({})", name, bad.path, bad.reason);
       files.push_back(bad.path);
@@ -161,30 +161,57 @@ void MergeResult::describe(FieldList& v) {
   v.field({"manifest", "manifest of the set"}, manifest);
 }
 
-MergeResult merge(const MergeOptions& options, Context& context) {
-  const auto [files, folder] = open_output_location(options.target, options.access, context);
-  WriteOptions whole_set;
-  whole_set.recheck = options.recheck;
-  ConvertJob job(folder, whole_set, {}, *files, context);
-  OutputSet& set = job.add_set("");
-  if (!set.has_plan()) refuse_without_parts(set);
-  set.prepare();
-  set.open_plan();
-  set.follow_plan();
-  const std::vector<FoundPart> parts = find_parts(set);
-  if (!set.is_finished()) {  // else the remaining parts are those that an earlier merge could not remove
+namespace {
+
+/// The manifest of what the parts have written; they must all be there.
+formats::Manifest join_parts(ConvertJob& job, OutputSet& set, const std::vector<FoundPart>& parts) {
+  const bool is_finished = set.is_finished();  // the remaining parts are those that an earlier merge could not remove
+  if (!is_finished) {
     if (parts.empty() && !known_parts(set)) refuse_without_parts(set);
     check_split(parts, set);
   }
   job.find_finished();
   refuse_missing_shard(set);
   std::vector<formats::IndexSkip> skipped;
-  const formats::Manifest added = set.manifest_of(set.shards, skipped);
-  const formats::Manifest manifest = set.whole_manifest(set.earlier_manifest(), added);
-  merge_reader_indexes(*files, folder, manifest.shards, context, manifest.shards.size() - added.shards.size());
-  const std::string path = job.publish(set, manifest);
-  for (const FoundPart& found : parts) files->remove(found.path);
+  return is_finished ? set.manifest_now() : set.manifest_of(set.shards, skipped);
+}
+
+MergeResult merge_set(ConvertJob& job, OutputSet& set, Context& context) {
+  if (!set.has_plan()) refuse_without_parts(set);
+  const auto make_indexes = [&](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
+    return find_shard_indexes(set.files(), folder, shards, context);
+  };
+  job.continue_append(set, make_indexes);
+  set.follow_plan();
+  const std::vector<FoundPart> parts = find_parts(set);
+  const std::string path = job.publish(set, join_parts(job, set, parts), make_indexes);
+  for (const FoundPart& found : parts) set.files().remove(found.path);
+  const formats::Manifest manifest = set.manifest_now();
   return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};
+}
+
+}  // namespace
+
+MergeResult merge(const MergeOptions& options, Context& context) {
+  const auto [files, folder] = open_output_location(options.target, options.access, context);
+  MergeOptions at_location = options;
+  at_location.target = folder;
+  return merge_on(*files, at_location, context);
+}
+
+MergeResult merge_on(io::OutputFiles& files, const MergeOptions& options, Context& context) {
+  WriteOptions whole_set;
+  whole_set.recheck = options.recheck;
+  while (true) {
+    ConvertJob job(options.target, whole_set, {}, files, context);
+    OutputSet& set = job.add_set("");
+    try {
+      return merge_set(job, set, context);
+    } catch (const Error&) {
+      if (!set.has_append_ended()) throw;  // else another run has joined the same parts
+      context.progress().stage = 0;
+    }
+  }
 }
 
 }  // namespace shardkit::dataset

@@ -6,6 +6,7 @@
 #include "catalog/inputs.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "io/output_files.hpp"
 
 namespace shardkit::dataset {
 
@@ -33,5 +34,7 @@ struct MergeResult {
 /// gap, Error{not_found} if a shard does not exist, Error{in_use} if a run with another plan is live. Merging again is
 /// harmless.
 MergeResult merge(const MergeOptions& options, Context& context);
+/// The same for the folder `options.target` in `files`.
+MergeResult merge_on(io::OutputFiles& files, const MergeOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

@@ -39,6 +39,7 @@ std::deque<Set> open_sets(const std::string& folder, io::OutputFiles& files) {
   std::deque<Set> sets;
   for (const std::string& path : folders) {
     Set& set = sets.emplace_back(files, path);
+    set.target.continue_append();
     set.target.open_plan();
     set.is_merged = set.target.is_finished();
     for (const io::Run& run : set.target.live_runs()) {
@@ -88,7 +89,7 @@ bool add_shards(const Set& set, const Part& part, PartRow& row) {
       continue;
     }
     is_whole = false;
-    const auto bad = bad_files_of(set.target, set.target.plan().shard_name(shard));
+    const auto bad = bad_files_of(set.target.files(), set.target.output(), set.target.plan().shard_name(shard));
     if (std::ranges::find(bad, BadState::open, &BadFile::state) != bad.end()) row.state = PartState::failed;
   }
   return is_whole;

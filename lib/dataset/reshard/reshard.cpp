@@ -233,7 +233,7 @@ class Resharding {
     };
     try {
       set.adopt_plan(write);
-    } catch (const PlanDiscarded&) {
+    } catch (const TargetChanged&) {
       set.adopt_plan(write);
     }
   }

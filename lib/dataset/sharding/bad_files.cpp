@@ -104,9 +104,9 @@ bool is_same_status(const FileStatus& one, const FileStatus& other, FileIdentity
 
 }  // namespace
 
-std::vector<BadFile> bad_files_of(const ShardTarget& target, const std::string& shard) {
-  const std::string path = list_path(target.folder(), shard);
-  return target.files().exists(path) ? read_bad_files(target.files(), path) : std::vector<BadFile>();
+std::vector<BadFile> bad_files_of(io::OutputFiles& files, const std::string& folder, const std::string& shard) {
+  const std::string path = list_path(folder, shard);
+  return files.exists(path) ? read_bad_files(files, path) : std::vector<BadFile>();
 }
 
 std::string files_by_reason(const std::vector<BadFile>& files, std::uint64_t all, const std::string& lists) {

@@ -79,7 +79,7 @@ void keep_bad_files(io::OutputFiles& files, const std::string& folder, const std
                     const std::vector<BadFile>& bad);
 
 /// The files that the list of a shard names; none without a list. Throws Error{corrupt} for a damaged one.
-std::vector<BadFile> bad_files_of(const ShardTarget& target, const std::string& shard);
+std::vector<BadFile> bad_files_of(io::OutputFiles& files, const std::string& folder, const std::string& shard);
 
 /// Bad files as a message lists them, those with one fault together, each entry with "; " behind it. `all`: how many
 /// there are, also outside of `files`; `lists` names the files that contain the others.

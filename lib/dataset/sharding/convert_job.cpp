@@ -47,12 +47,12 @@ std::optional<std::uint64_t> require_space(const io::OutputFiles& files, const s
               format_size(bytes), beside);
 }
 
-/// Those that are asked for, and those that the set has already.
-IndexKinds kinds_of_set(io::OutputFiles& files, const IndexKinds& asked, const std::string& folder,
-                        const std::optional<formats::Manifest>& earlier) {
-  if (!earlier) return asked;
+/// Those that are asked for, and those that the set of an --append has already.
+IndexKinds kinds_of_set(io::OutputFiles& files, const IndexKinds& asked, const OutputSet& set) {
+  if (!set.added()) return asked;
   IndexKinds kinds;  // both in the order of all kinds, which lie in one array
-  std::ranges::set_union(asked, index_kinds_of(files, folder, earlier->shards), std::back_inserter(kinds));
+  std::ranges::set_union(asked, index_kinds_of(files, set.folder(), set.added()->manifest_of_set().shards),
+                         std::back_inserter(kinds));
   return kinds;
 }
 
@@ -85,6 +85,17 @@ OutputSet& ConvertJob::add_set(const std::string& name) {
                 "'{}' is the folder of one set of shards; choose another folder for several sets", target_);
   }
   return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
+}
+
+void ConvertJob::continue_append(OutputSet& set, const MakeIndexes& make_indexes) {
+  if (dry_run_ || !set.continue_append() || !set.added()->is_complete()) return;
+  set.follow_plan();
+  end_append(set, make_indexes);
+}
+
+void ConvertJob::begin_append(OutputSet& set, bool discard) {
+  continue_append(set, indexes_of(set));
+  set.begin_append(discard);
 }
 
 void ConvertJob::prepare(OutputSet& set) {
@@ -212,7 +223,7 @@ WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bo
   context_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
   WriteResult written = write_shards(
-      {set.plan(), source, set.folder(), cores_, md5, may_skip, [&] { set.require_run(); }}, missing, files_, context_);
+      {set.plan(), source, set.output(), cores_, md5, may_skip, [&] { set.require_run(); }}, missing, files_, context_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += context_.progress().bytes;
@@ -225,19 +236,13 @@ WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bo
 }
 
 SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget) {
-  const std::optional<formats::Manifest> earlier = set.earlier_manifest();
-  const IndexKinds kinds = kinds_of_set(files_, kinds_, set.folder(), earlier);
-  WriteResult written =
-      write_shards_of(set, source, need_md5(kinds), result, budget.is_spent() ? 0 : budget.most - budget.used);
+  const bool md5 = need_md5(kinds_of_set(files_, kinds_, set));
+  WriteResult written = write_shards_of(set, source, md5, result, budget.is_spent() ? 0 : budget.most - budget.used);
   SetOutcome outcome{{}, std::move(written.bad)};
   const auto is_open = [](const auto& summary) { return !summary; };
   if (budget.is_spent() || std::ranges::any_of(set.shards, is_open)) return outcome;
   const formats::Manifest manifest = set.manifest_of(set.shards, outcome.skipped);
-  const formats::Manifest published = part_ ? manifest : set.whole_manifest(earlier, manifest);
-  write_reader_indexes(
-      {files_, set.folder(), published.shards, kinds, cores_, !part_, published.shards.size() - manifest.shards.size()},
-      context_);
-  const std::string path = publish(set, published);
+  const std::string path = publish(set, manifest, indexes_of(set));
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});
   result.samples += manifest.samples;
@@ -251,12 +256,6 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
   result.files_per_second = static_cast<double>(samples_written_) / elapsed;
   result.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
   return outcome;
-}
-
-void ConvertJob::write_indexes(const OutputSet& set, const formats::Manifest& manifest) {
-  // What was discarded may be in the indexes of the whole set.
-  const IndexKinds kinds = set.has_discarded() ? kinds_of_set(files_, kinds_, set.folder(), manifest) : kinds_;
-  write_reader_indexes({files_, set.folder(), manifest.shards, kinds, cores_}, context_);
 }
 
 /// A manifest makes a set of what is there: in a bucket, others may have changed that.
@@ -274,15 +273,46 @@ void ConvertJob::require_files(const OutputSet& set, const formats::Manifest& ma
   }
 }
 
-std::string ConvertJob::publish(const OutputSet& set, const formats::Manifest& manifest) {
+MakeIndexes ConvertJob::indexes_of(const OutputSet& set) const {
+  return [this, &set](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
+    return write_shard_indexes(files_, folder, shards, kinds_of_set(files_, kinds_, set), cores_, context_);
+  };
+}
+
+std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifest, const MakeIndexes& make_indexes) {
+  if (part_ || !set.added()) {  // those of what an --append adds are made when it is in the set
+    SetIndexes indexes = make_indexes(set.output(), manifest.shards);
+    if (!part_) publish_set_indexes(files_, set.folder(), std::move(indexes), context_);
+  }
   set.require_run();
   set.refuse_superseded();
   require_files(set, manifest);
-  if (!part_) return publish_manifest(files_, set.folder(), manifest);
-  const std::string path = set.state_path(part_file_name(*part_));
-  formats::Manifest of_part = manifest;
-  of_part.classes.clear();  // the plan has them once for all parts
-  io::publish(files_, path, as_bytes(formats::write_manifest(of_part)));
+  if (part_) {
+    const std::string path = set.state_path(part_file_name(*part_));
+    formats::Manifest of_part = manifest;
+    of_part.classes.clear();  // the plan has them once for all parts
+    io::publish(files_, path, as_bytes(formats::write_manifest(of_part)));
+    return path;
+  }
+  const std::string path = publish_manifest(files_, set.output(), manifest);
+  return set.added() ? end_append(set, make_indexes) : path;
+}
+
+std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifest) {
+  publish_set_indexes(files_, set.folder(), indexes_of(set)(set.folder(), manifest.shards), context_);
+  set.require_run();
+  set.refuse_superseded();
+  return publish_manifest(files_, set.folder(), manifest);
+}
+
+std::string ConvertJob::end_append(OutputSet& set, const MakeIndexes& make_indexes) {
+  const auto check = [&] {
+    set.require_run();
+    set.refuse_superseded();
+  };
+  std::string path = set.added()->end(make_indexes, check, context_);
+  set.end_append();
+  set.open_plan();
   return path;
 }
 

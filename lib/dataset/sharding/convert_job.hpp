@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -89,6 +90,10 @@ class ConvertJob {
   /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
   /// contains shards of its own: its readers would find one set and, in its folders, others.
   OutputSet& add_set(const std::string& name);
+  /// ShardTarget::continue_append(); what was interrupted when it was complete is ended instead, except in a dry run.
+  void continue_append(OutputSet& set, const MakeIndexes& make_indexes);
+  /// The same, then ShardTarget::begin_append().
+  void begin_append(OutputSet& set, bool discard);
   const std::string& target() const { return target_; }
   /// Their addresses stay the same.
   std::deque<OutputSet>& sets() { return sets_; }
@@ -122,15 +127,16 @@ class ConvertJob {
   /// writes its indexes and the manifest of the set or the part, and adds the outcome to `result`.
   SetOutcome write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
 
-  /// Writes the requested indexes of other readers for a finished set, and again those that it has if it had more
-  /// shards meanwhile.
-  void write_indexes(const OutputSet& set, const formats::Manifest& manifest);
-  /// Publishes the manifest of a set or of this part of it, byte for byte the same for any number of parts; returns its
-  /// path. The folder is durable then.
-  std::string publish(const OutputSet& set, const formats::Manifest& manifest);
-  void require_files(const OutputSet& set, const formats::Manifest& manifest);
+  /// Makes the indexes of the set or of this part of it, and publishes its manifest, byte for byte the same for any
+  /// number of parts; returns its path. What an --append adds is moved up into its set. Everything is durable then.
+  std::string publish(OutputSet& set, const formats::Manifest& manifest, const MakeIndexes& make_indexes);
+  /// The same for a set to whose shards nothing was added, with the requested indexes.
+  std::string publish(OutputSet& set, const formats::Manifest& manifest);
 
  private:
+  void require_files(const OutputSet& set, const formats::Manifest& manifest);
+  MakeIndexes indexes_of(const OutputSet& set) const;
+  std::string end_append(OutputSet& set, const MakeIndexes& make_indexes);
   Part part_of_task(const ArrayTask& task);
   ArrayTask with_planned_parts(ArrayTask task);
   WriteResult write_shards_of(OutputSet& set, SampleSource& source, bool md5, WrittenSets& result,

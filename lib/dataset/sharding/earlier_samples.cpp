@@ -42,7 +42,7 @@ std::vector<formats::IndexSkip> skipped_by(const ShardTarget& target, const std:
 Deviations deviations_of(const ShardTarget& target, const std::string& shard) {
   Deviations found;
   for (formats::IndexSkip& skip : skipped_by(target, shard)) found.left_out.insert(std::move(skip.path));
-  for (BadFile& file : bad_files_of(target, shard)) {
+  for (BadFile& file : bad_files_of(target.files(), target.folder(), shard)) {
     if (!file.seen.state) continue;
     (file.state == BadState::corrected ? found.corrected : found.bad).emplace(file.path, *file.seen.state);
   }
@@ -79,7 +79,9 @@ void correct(const formats::PlanHead& head, const Deviations& found, formats::Pl
 }  // namespace
 
 void EarlierSamples::add(const ShardTarget& target, const std::string& folder) {
-  for (const std::string& path : target.earlier_plans()) add_plan(path, target, folder);
+  if (target.added()) {
+    for (const std::string& path : target.added()->plans_of_set()) add_plan(path, target, folder);
+  }
   if (target.has_plan()) {  // it is not finished, but its labels are fixed
     for (const formats::ManifestClass& item : target.plan().head().classes) labels_.emplace(item.name, item.label);
   }

@@ -42,11 +42,11 @@ std::optional<std::uint64_t> known_parts(const ShardTarget& target) {
   const auto consider = [&](const std::optional<Part>& part) {
     if (part) ++there[part->count];
   };
-  const std::string state = target.state_path("");
+  const std::string state = io::join_path(target.folder(), formats::kStateFolder);
   for (const io::Run& run : target.files().is_local() ? io::announced_runs(state) : std::vector<io::Run>()) {
     if (run.plan == to_hex(target.plan().hash())) consider(parse_part_text(run.part));
   }
-  for (const std::string& name : target.files().names_in(state)) consider(parse_part_file_name(name));
+  for (const std::string& name : target.files().names_in(target.state_path(""))) consider(parse_part_file_name(name));
   const auto share = [](const auto& division) {
     return static_cast<double>(division.second) / static_cast<double>(division.first);
   };

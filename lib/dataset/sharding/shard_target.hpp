@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataset/sharding/generation.hpp"
 #include "dataset/sharding/part.hpp"
 #include "dataset/sharding/sharding_options.hpp"
 #include "formats/manifest.hpp"
@@ -20,14 +21,16 @@
 
 namespace shardkit::dataset {
 
-/// Thrown when a target had only a plan that this run cannot follow; by now it has none.
-struct PlanDiscarded {};
+/// Thrown when the facts that a run took from its target no longer hold: it had only a plan that this run cannot
+/// follow, and by now has none, or another run has ended an --append. Then the caller starts again.
+struct TargetChanged {};
 
 /// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
-/// decides, for all parts and restarts, whether they belong together. Each --append adds a plan (formats::plan_path()).
-/// The last plan is current: all calls are about its shards. Runs that write to the folder announce themselves
-/// (io::RunFile, OutputFiles::claim()): those of one plan work together, another plan has to wait until they have
-/// ended. In a bucket each object is written whole, and never replaced by other bytes.
+/// decides, for all parts and restarts, whether they belong together. An --append writes to a folder of its own below
+/// it (Generation), and adds its plan when it ends (formats::plan_path()). The last plan is current: all calls are
+/// about its shards. Runs that write to the set announce themselves (io::RunFile, OutputFiles::claim()): those of one
+/// plan work together, another plan has to wait until they have ended. In a bucket each object is written whole, and
+/// never replaced by other bytes.
 class ShardTarget {
  public:
   /// `dry_run`: nothing is written to the folder; during the lifetime of this object the plan is in the system's
@@ -43,15 +46,16 @@ class ShardTarget {
 
   /// Adopts the plan that `write` makes. The first convert into this folder publishes it; a later one must have the
   /// same samples in the same order, with files that are equal by `identity`, else Error{conflict} names the
-  /// difference. A plan in a local folder without a shard of it is removed instead, and PlanDiscarded is thrown: then
-  /// the caller starts again, because it took facts from that plan. Throws Error{in_use} if a live run follows another
-  /// plan, Error{io} if only class folders of the plan are missing, because the source may be mounted again.
+  /// difference. A plan in a local folder without a shard of it is removed instead, and TargetChanged is thrown. Throws
+  /// Error{in_use} if a live run follows another plan, Error{io} if only class folders of the plan are missing, because
+  /// the source may be mounted again.
   void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
   /// Adopts the current plan if it is a copy of `given`, without reading all of either; false if it is not, or there is
   /// none. After prepare(). Throws the errors of follow_plan().
   bool adopt_copy(const formats::PlanReader& given);
-  /// Announces that this run follows the current plan. Throws Error{in_use} if a live run follows another one or the
-  /// plan was replaced meanwhile, and the errors of refuse_superseded(). After prepare().
+  /// Announces that this run follows the current plan, after prepare() and, if it is not open, open_plan(). Throws
+  /// Error{in_use} if a live run follows another one or the plan was replaced meanwhile, and the errors of
+  /// refuse_superseded().
   void follow_plan();
   /// Throws Error{in_use} if others no longer know of this run. Thread-safe.
   void require_run() const {
@@ -70,30 +74,23 @@ class ShardTarget {
   /// Records the division unless another task did; in a dry run nothing is recorded. Returns the one that is valid.
   Division record_division(const Division& division);
 
-  /// --append: the next adopt_plan() adds a plan behind those of the set, where the set is finished; an unfinished one
-  /// is continued, or with `discard` replaced if it is that of an --append and another or a damaged one. Throws
-  /// Error{conflict} for a set that reshard made.
+  /// --append: where the set is finished, all calls are about its next generation from now on; one that was begun is
+  /// continued, or with `discard` replaced if it has another plan or a damaged one. Else nothing changes. Throws
+  /// Error{conflict} for a set that reshard made, or to which an earlier version began to add.
   void begin_append(bool discard);
-  /// Throws Error{corrupt, not_found} for a shard of the set before the current plan that is missing or has another
-  /// size than its manifest says; with `recheck` also for other bytes.
-  void require_earlier_shards(bool recheck) const;
-  /// Throws Error{conflict} when the set was made with other options than those of `head`.
-  void refuse_other_options(formats::PlanHead head) const;
-  /// Nothing is to be added: back to the last plan of the set, announced as by follow_plan().
+  /// The same if a generation was begun; false if none was.
+  bool continue_append();
+  /// Back to the set, where no run is announced yet: its generation has ended, or is not the one to work on.
+  void end_append();
+  /// Whether another run has ended this --append meanwhile. Then removes what this run wrote after that.
+  bool has_append_ended() const;
+  /// Nothing is to be added: back to the set, announced as by follow_plan(), without what may be discarded.
   void cancel_append();
-  /// Whether an unfinished --append was discarded.
-  bool has_discarded() const { return has_discarded_; }
-  /// Where the current plan begins; empty for the first.
-  const std::optional<formats::PlanStart>& start() const { return start_; }
-  /// Throws Error{in_use} when another process has begun to add to the set: a manifest of this plan would hide that.
+  /// What an --append adds; null outside of one.
+  const Generation* added() const { return added_ ? &*added_ : nullptr; }
+  /// Throws Error{in_use} when another process has begun to add to the set, or has ended this --append: a manifest of
+  /// this plan would hide that.
   void refuse_superseded() const;
-  /// Paths of the plans before the current one.
-  std::vector<std::string> earlier_plans() const;
-  /// The set as it was before the current plan; empty for the first.
-  std::optional<formats::Manifest> earlier_manifest() const;
-  /// The manifest of the whole set: of the shards in earlier_manifest(), and of those in manifest_of().
-  formats::Manifest whole_manifest(const std::optional<formats::Manifest>& earlier,
-                                   const formats::Manifest& added) const;
 
   /// Whether there is a current plan that this run has to follow.
   bool has_plan() const;
@@ -102,7 +99,7 @@ class ShardTarget {
   const formats::PlanReader& plan() const { return *plan_; }
   bool is_plan_open() const { return plan_ != nullptr; }
   /// The manifest that is there. Throws the errors of reading it.
-  formats::Manifest manifest_now() const;
+  formats::Manifest manifest_now() const { return manifest_in(files_, output_); }
   /// Whether it is that of the plan, which is open.
   bool is_finished() const;
 
@@ -119,10 +116,14 @@ class ShardTarget {
                                 std::vector<formats::IndexSkip>& skipped) const;
 
   io::OutputFiles& files() const { return files_; }
+  /// Of the set.
   const std::string& folder() const { return folder_; }
-  std::string path_of(const std::string& name) const { return io::join_path(folder_, name); }
+  /// Where the shards are written: the folder of the set, or that of its generation.
+  const std::string& output() const { return output_; }
+  /// Of a file of output().
+  std::string path_of(const std::string& name) const { return io::join_path(output_, name); }
   std::string state_path(std::string_view name) const {
-    return io::join_path(io::join_path(folder_, formats::kStateFolder), name);
+    return io::join_path(io::join_path(output_, formats::kStateFolder), name);
   }
 
  private:
@@ -130,14 +131,10 @@ class ShardTarget {
   std::map<std::string, std::uint64_t> left_out_by_class(const std::set<std::string_view>& shorter,
                                                          const std::vector<formats::IndexSkip>& skipped) const;
 
-  std::string plan_path() const { return path_of(formats::plan_path(number_)); }
+  std::string plan_path() const { return path_of(formats::plan_path(added_ ? 0 : number_)); }
   std::string division_path() const { return plan_path() + ".division"; }
-  std::string earlier_manifest_path() const;
-  void keep_earlier_manifest() const;
   void adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity);
   bool has_only_plan() const;
-  void discard_only_plan();
-  void remove_state_of_plan() const;
   /// `other` is the plan at `path`, which messages name.
   void compare_plan(ByteSource& other, const std::string& path, FileIdentity identity) const;
   void announce(const std::string& plan);
@@ -145,20 +142,19 @@ class ShardTarget {
   std::vector<io::Run> runs_besides(const std::string& plan) const;
   void refuse_runs_besides(const std::string& plan, const std::string& why = {}) const;
   void discard_unless(const Hash128& plan);
-  void remove_unpublished(std::uint64_t end) const;
-  std::set<std::string> added_shards(std::uint64_t end) const;
-  bool open_for_append(bool discard);
-  formats::PlanHead head_before() const;
+  void discard_if(const std::function<bool()>& is_wanted);
+  void refuse_earlier_version() const;
+  Generation next_generation() const { return {files_, folder_, number_}; }
 
   io::OutputFiles& files_;
   std::string folder_;
+  std::string output_;
   bool dry_run_ = false;
   bool is_new_ = false;       ///< made by prepare()
-  std::uint64_t number_ = 0;  ///< of the current plan
-  bool may_discard_ = false;  ///< the current plan is that of an unfinished --append
-  bool has_discarded_ = false;
+  std::uint64_t number_ = 0;  ///< of the last plan of the set
+  std::optional<Generation> added_;
+  bool may_discard_ = false;  ///< the plan of the generation
   std::unique_ptr<io::RunFile> run_;
-  std::optional<formats::PlanStart> start_;
   std::unique_ptr<io::AtomicFile> dry_plan_;  // never committed
   std::unique_ptr<ByteSource> plan_file_;
   std::unique_ptr<formats::PlanReader> plan_;

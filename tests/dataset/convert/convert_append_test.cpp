@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "dataset/convert/convert_support.hpp"
 #include "dataset/index/index.hpp"
+#include "dataset/ls/ls.hpp"
 #include "dataset/merge/merge.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/stage/stage.hpp"
@@ -509,33 +511,104 @@ TEST_CASE("a command without --append does not undo one with it") {
   CHECK(read_file(source.dir.path("set/manifest.json")) == before);
 }
 
-TEST_CASE("a set to which an --append is under way is not taken for a whole one") {
-  const GrowingSource source;
-  leave_append_unfinished(source);
+namespace {
+
+/// What readers of a folder get of it.
+std::string seen_by_readers(const std::string& folder) {
   Context context;
-  const VerifyResult verified = verify({.shards = {source.dir.path("set")}}, context);
-  CHECK(verified.errors == 1);
-  CHECK(verified.problems.at(0).code == "set_unfinished");
-  ReshardOptions resharding;
-  resharding.inputs = {source.dir.path("set")};
-  resharding.target = source.dir.path("other");
-  CHECK_THROWS_WITH_AS(reshard(resharding, context), doctest::Contains("has not finished: run it again"), Error);
-  IndexOptions indexing;
-  indexing.shards = {source.dir.path("set")};
-  CHECK_THROWS_WITH_AS(index(indexing, context), doctest::Contains("has not finished: run it again"), Error);
-  StageOptions staging;
-  staging.sources = {source.dir.path("set")};
+  const VerifyResult verified = verify({.shards = {folder}}, context);
+  std::string text =
+      fmt::format("{} errors, {} shards, {} samples;", verified.errors, verified.shards, verified.samples);
+  ls({.shards = {folder}}, context, [&](const LsRow& row) { text += fmt::format("{} {};", row.shard, row.name); });
   const TempDir elsewhere;
+  StageOptions staging;
+  staging.sources = {folder};
   staging.target = elsewhere.path("copy");
-  staging.rank = "0";
-  staging.world = 2;
-  for (const char* from : {"set", "."}) {
-    staging.sources = {source.dir.path(from)};
-    CHECK_THROWS_WITH_AS(stage(staging, context), doctest::Contains("has not finished: run it again"), Error);
-  }
-  run(source.appending());
-  staging.sources = {source.dir.path("set")};
   stage(staging, context);
+  for (const auto& [name, content] : tree_content(staging.target))
+    if (!name.starts_with(".shardkit") || name.ends_with(".index"))
+      text += name + "=" + to_hex(xxh3_64(as_bytes(content))) + ";";
+  return text;
+}
+
+/// The files that programs see which list *.tar.
+std::set<std::string> tars_in(const std::string& folder) {
+  std::set<std::string> tars;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".tar") tars.insert(entry.path().filename());
+  return tars;
+}
+
+/// What readers saw while a set became another one.
+class Watch {
+ public:
+  Watch(const std::string& before, const std::string& after)
+      : after_(after),
+        old_(seen_by_readers(before)),
+        new_(seen_by_readers(after)),
+        old_tars_(tars_in(before)),
+        new_tars_(tars_in(after)) {
+    CHECK(old_ != new_);
+  }
+  void look(const std::string& folder) {
+    const std::string seen = seen_by_readers(folder);
+    CHECK_MESSAGE((seen == old_ || seen == new_), seen);
+    (seen == old_ ? saw_old_ : saw_new_) = true;
+    const std::set<std::string> tars = tars_in(folder);
+    if (tars == (seen == old_ ? old_tars_ : new_tars_)) return;
+    ++between_;
+    CHECK(std::ranges::includes(tars, old_tars_));
+    CHECK(std::ranges::includes(new_tars_, tars));
+    for (const std::string& tar : tars) CHECK(read_file(folder + "/" + tar) == read_file(after_ + "/" + tar));
+  }
+  bool saw_both() const { return saw_old_ && saw_new_; }
+  /// How often the tars were neither the old nor the new ones.
+  std::uint64_t between() const { return between_; }
+
+ private:
+  std::string after_, old_, new_;
+  std::set<std::string> old_tars_, new_tars_;
+  bool saw_old_ = false, saw_new_ = false;
+  std::uint64_t between_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("readers see the old set or the new one, at any moment of an --append and after a kill at any moment") {
+  const GrowingSource source;
+  run(source.options("old"));
+  run(source.options("new"));
+  source.add(1, 0, 12);
+  run(source.appending("new"));
+  const std::string set = source.dir.path("set");
+  Watch running(source.dir.path("old"), source.dir.path("new"));
+  Watch killed(source.dir.path("old"), source.dir.path("new"));
+  bool began = true;
+  for (std::uint64_t moment = 1; std::exchange(began, false); ++moment) {
+    CAPTURE(moment);
+    for (const bool kill : {false, true}) {
+      fs::remove_all(set);
+      fs::copy(source.dir.path("old"), set, fs::copy_options::recursive);
+      ForgetfulFileSystem files;
+      files.act_at(moment, [&] {
+        began = true;
+        if (!kill) running.look(set);
+      });
+      if (kill) files.fail_at(moment, ErrorCode::io);
+      Context context;
+      try {
+        convert_on(files, source.appending(), context);
+      } catch (const Error&) {
+      }
+      if (kill) killed.look(set);
+    }
+  }
+  CHECK(running.saw_both());
+  CHECK(killed.saw_both());
+  for (const Watch* watch : {&running, &killed}) {
+    CHECK(watch->between() > 0);  // from the move of the first of two shards to that of the manifest
+    CHECK(watch->between() <= 8);
+  }
 }
 
 TEST_CASE("an unfinished --append is discarded whatever of its own files is damaged") {
@@ -543,8 +616,9 @@ TEST_CASE("an unfinished --append is discarded whatever of its own files is dama
   leave_append_unfinished(source);
   const std::string unfinished = source.dir.path("unfinished");
   fs::copy(source.dir.path("set"), unfinished, fs::copy_options::recursive);
-  for (const std::string name : {"plan-1", "manifest-0.json"}) {
-    const std::string good = read_file(unfinished + "/.shardkit/" + name);
+  for (const std::string name : {"plan", "part-00000-of-00002.json"}) {
+    const std::string state = "/.shardkit/append-1/.shardkit/";
+    const std::string good = read_file(unfinished + state + name);
     for (const std::size_t at : {std::size_t{3}, good.size() / 2, good.size() - 3}) {
       CAPTURE(name);
       CAPTURE(at);
@@ -552,9 +626,9 @@ TEST_CASE("an unfinished --append is discarded whatever of its own files is dama
       fs::copy(unfinished, source.dir.path("set"), fs::copy_options::recursive);
       std::string bad = good;
       bad[at] = static_cast<char>(bad[at] ^ 1);
-      write_file(source.dir.path("set/.shardkit/" + name), bad);
+      write_file(source.dir.path("set" + state + name), bad);
       ConvertOptions again = source.appending();
-      if (name == "plan-1") CHECK_THROWS_WITH_AS(run(again), doctest::Contains("add --discard to this command"), Error);
+      if (name == "plan") CHECK_THROWS_WITH_AS(run(again), doctest::Contains("add --discard to this command"), Error);
       again.discard = true;
       run(again);
       CHECK(source.problems() == 0);
@@ -779,31 +853,7 @@ TEST_CASE("an --append that was killed at any moment can be discarded, and appen
   }
 }
 
-TEST_CASE("a discard that was killed at any moment is finished by the next one") {
-  const TwoAppends appends;
-  ConvertOptions part = appends.one;
-  part.part = "0/2";
-  ConvertOptions discarding = appends.other;
-  discarding.discard = true;
-  for (std::uint64_t moment = 1;; ++moment) {
-    CAPTURE(moment);
-    appends.reset();
-    run(part);
-    ForgetfulFileSystem files;
-    files.fail_at(moment, ErrorCode::io);
-    Context context;
-    try {
-      convert_on(files, discarding, context);
-    } catch (const Error&) {
-    }
-    run(discarding);
-    run(appends.one);
-    appends.check_whole();
-    if (!files.failed()) break;
-  }
-}
-
-TEST_CASE("a power cut at any moment of a discard is repaired by the next one") {
+TEST_CASE("a kill or a power cut at any moment of a discard is repaired by the next one") {
   const TwoAppends appends;
   ConvertOptions part = appends.one;
   part.part = "0/2";
@@ -822,9 +872,11 @@ TEST_CASE("a power cut at any moment of a discard is repaired by the next one") 
       convert_on(files, discarding, context);
     } catch (const Error&) {
     }
-    for (const auto& cut : {files.after_power_cut(), files.after_power_cut_names_first()}) {
+    std::map<std::string, std::string> killed;
+    for (const auto& [name, content] : tree_content(set)) killed[set + "/" + name] = content;
+    for (const auto& left : {killed, files.after_power_cut(), files.after_power_cut_names_first()}) {
       fs::remove_all(set);
-      for (const auto& [path, content] : cut) write_file(path, content);
+      for (const auto& [path, content] : left) write_file(path, content);
       run(discarding);
       run(appends.one);
       appends.check_whole();
@@ -953,43 +1005,101 @@ TEST_CASE(
 
 TEST_CASE("a power cut at any moment of an --append leaves the old set or the new one, and the next run ends it") {
   const GrowingSource source;
-  run(source.options("old"));
-  run(source.options("new"));
+  const auto indexed = [](ConvertOptions options) {
+    options.index = {"dali", "wids"};
+    return options;
+  };
+  run(indexed(source.options("old")));
+  run(indexed(source.options("new")));
   const auto old_set = tree_content(source.dir.path("old"));
-  source.grow();
-  run(source.appending("new"));
+  source.add(1, 0, 12);
+  run(indexed(source.appending("new")));
   const auto new_set = tree_content(source.dir.path("new"));
+  const std::string target = source.dir.path("set");
 
   for (std::uint64_t moment = 1;; ++moment) {
     CAPTURE(moment);
-    const TempDir attempt;
-    const std::string target = attempt.path("set");
+    fs::remove_all(target);
     fs::copy(source.dir.path("old"), target, fs::copy_options::recursive);
-    ConvertOptions options = source.appending();
-    options.target = target;
     ForgetfulFileSystem files;
+    files.know(target);
     files.fail_at(moment, ErrorCode::io);
     Context interrupted;
     try {
-      convert_on(files, options, interrupted);
+      convert_on(files, source.appending(), interrupted);
     } catch (const Error&) {
     }
-    fs::remove_all(target);
-    fs::copy(source.dir.path("old"), target, fs::copy_options::recursive);
-    for (const auto& [path, content] : files.after_power_cut()) {
-      if (path.starts_with(target + "/")) write_file(path, content);
+    for (const auto& cut : {files.after_power_cut(), files.after_power_cut_names_first()}) {
+      fs::remove_all(target);
+      for (const auto& [path, content] : cut) write_file(path, content);
+      const auto left = tree_content(target);
+      const bool is_new = left.at("manifest.json") == new_set.at("manifest.json");
+      CHECK((is_new || left.at("manifest.json") == old_set.at("manifest.json")));
+      for (const auto& [name, content] : is_new ? new_set : old_set) {
+        if (is_shard(name)) CHECK(left.at(name) == content);
+      }
+      run(source.appending());
+      CHECK(tree_content(target) == new_set);
     }
-    const std::string manifest = read_file(target + "/manifest.json");
-    CHECK((manifest == old_set.at("manifest.json") || manifest == new_set.at("manifest.json")));
-    for (const auto& [name, content] : tree_content(target)) {
-      if (is_shard(name) && new_set.contains(name)) CHECK(content == new_set.at(name));
-    }
-    Context again;
-    convert(options, again);
-    for (const auto& [name, content] : new_set) CHECK(read_file(target + "/" + name) == content);
     if (!files.failed()) {
       CHECK(moment > 20);
       break;
     }
   }
+}
+
+TEST_CASE("the parts of an --append are joined, whenever merge is killed, or another one ends before it") {
+  const GrowingSource source;
+  for (const char* target : {"whole", "parts"}) run(source.options(target));
+  source.add(1, 0, 12);
+  run(source.appending("whole"));
+  const auto expected = tree_content(source.dir.path("whole"));
+  for (const char* part : {"0/2", "1/2"}) {
+    ConvertOptions options = source.appending("parts");
+    options.part = part;
+    run(options);
+  }
+  MergeOptions merging;
+  merging.target = source.dir.path("set");
+  bool began = true;
+  for (std::uint64_t moment = 1; std::exchange(began, false); ++moment) {
+    CAPTURE(moment);
+    for (const bool kill : {false, true}) {
+      CAPTURE(kill);
+      fs::remove_all(merging.target);
+      fs::copy(source.dir.path("parts"), merging.target, fs::copy_options::recursive);
+      ForgetfulFileSystem files;
+      Context context;
+      files.act_at(moment, [&] {
+        began = true;
+        if (!kill) CHECK(merge(merging, context).samples == 28);
+      });
+      if (kill) files.fail_at(moment, ErrorCode::io);
+      try {
+        merge_on(files, merging, context);
+      } catch (const Error&) {
+        CHECK(kill);
+      }
+      CHECK(merge(merging, context).samples == 28);
+      CHECK(tree_content(merging.target) == expected);
+    }
+  }
+}
+
+TEST_CASE("an --append that an earlier version began is not continued") {
+  const GrowingSource source;
+  run(source.options());
+  run(source.options("new"));
+  source.grow();
+  run(source.appending("new"));
+  for (const char* name : {".shardkit/plan-1", ".shardkit/shard-000003.tar.index", "shard-000003.tar"})
+    fs::copy(source.dir.path(std::string("new/") + name), source.dir.path(std::string("set/") + name));
+  const auto before = tree_content(source.dir.path("set"));
+  CHECK(contains(refusal(source.appending(), ErrorCode::conflict), "finish it with that version, or convert into an"));
+  CHECK(contains(refusal(source.options(), ErrorCode::conflict), "run this command with --append"));
+  Context context;
+  MergeOptions merging;
+  merging.target = source.dir.path("set");
+  CHECK_THROWS_WITH_AS(merge(merging, context), doctest::Contains("by an earlier version"), Error);
+  CHECK(tree_content(source.dir.path("set")) == before);
 }

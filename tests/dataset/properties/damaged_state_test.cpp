@@ -160,10 +160,12 @@ std::string outcome(const Verb& verb, const std::string& folder) {
   }
 }
 
-/// The state in a set, relative to its folder.
+/// The state in a set, relative to its folder: no shards, whose bytes a convert that continues only compares with
+/// --recheck, and no indexes of other readers.
 std::vector<std::string> state_files(const std::string& set) {
   std::vector<std::string> names;
   for (const auto& [name, content] : tree_content(set)) {
+    if (name.ends_with(".tar") || name.ends_with(".idx")) continue;
     if (name == "manifest.json" || (name.find(".shardkit/") != std::string::npos && !content.empty()))
       names.push_back(name);
   }

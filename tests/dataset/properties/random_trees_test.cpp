@@ -17,6 +17,7 @@
 #include "dataset/verify/verify.hpp"
 #include "support/fake_image.hpp"
 #include "support/files.hpp"
+#include "support/forgetful_file_system.hpp"
 #include "support/soak.hpp"
 #include "support/temp_dir.hpp"
 
@@ -205,6 +206,28 @@ void check_round_trip(const RandomTree& tree) {
   CHECK(tree_content(dir.path("back")) == tree.expected(source_is));
 }
 
+/// An --append that ends like that of a killed process at a random moment, or during which another process does the
+/// same, and one after it.
+void append_twice(const ConvertOptions& options, Prng& prng) {
+  ForgetfulFileSystem files;
+  const std::uint64_t moment = 1 + prng.below(150);
+  if (prng.below(2) == 0) {
+    files.fail_at(moment, ErrorCode::io);
+  } else {
+    files.act_at(moment, [&] {
+      Context other;
+      convert(options, other);
+    });
+  }
+  Context context;
+  try {
+    convert_on(files, options, context);
+  } catch (const Error&) {
+    if (!files.failed()) throw;
+  }
+  convert(options, context);
+}
+
 /// False where the first part cannot be a set of its own, or a new file has a name that collides with an old one.
 bool check_append(const RandomTree& tree, Prng& prng) {
   const TempDir dir;
@@ -224,7 +247,7 @@ bool check_append(const RandomTree& tree, Prng& prng) {
     tree.write(dir);
     converting.append = true;
     converting.identity = FileIdentity::size;  // all files have been written again
-    convert(converting, context);
+    append_twice(converting, prng);
   } catch (const Error& error) {
     CHECK_MESSAGE((error.code() == ErrorCode::conflict || before.empty()), std::string(error.what()));
     if (!before.empty()) CHECK(tree_content(converting.target) == before);
@@ -243,7 +266,7 @@ bool check_append(const RandomTree& tree, Prng& prng) {
 
 }  // namespace
 
-TEST_CASE("random trees that grow are appended to, and end as sets of all their files") {
+TEST_CASE("random trees that grow are appended to by two, one perhaps killed, and end as sets of all their files") {
   const std::uint64_t seed = test_seed();
   const std::uint64_t trees = tries(100, 20'000);
   MESSAGE(fmt::format("{} trees from seed {}", trees, seed));
