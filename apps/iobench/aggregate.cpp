@@ -8,6 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
+#include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
@@ -52,8 +53,7 @@ cli::Answer answer_aggregate(const bench::AggregateResult& result) {
                     fmt::join(result.suspects, ", ")));
   }
   if (!result.exclude.empty()) {
-    answer.next = {fmt::format("sbatch --exclude={}", fmt::join(result.exclude, ",")),
-                   fmt::format("kubectl cordon {}", fmt::join(result.exclude, " "))};
+    answer.next = remedy::exclude_nodes(result.exclude);
   }
   return answer;
 }

@@ -21,6 +21,7 @@
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
+#include "formats/manifest.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
@@ -443,6 +444,12 @@ void mark_large(const SourceFolder& source, ImageFolderScan& scan) {
   }
 }
 
+/// Its images are not all there yet.
+void refuse_unfinished_upload(const SourceFolder& source) {
+  if (!source.store || !source.store->find(formats::kUploadRecord)) return;
+  throw Error(ErrorCode::conflict, At{source.path}, "the upload into '{}' has not finished: run it again", source.path);
+}
+
 }  // namespace
 
 std::uint64_t ImageFolderScan::images() const {
@@ -521,6 +528,7 @@ bool is_image_name(std::string_view name) {
 }
 
 ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& context) {
+  refuse_unfinished_upload(source);
   ImageFolderScan scan;
   context.progress().start("scan");
   add_classes(source, options, context, scan);

@@ -243,12 +243,18 @@ std::uint64_t ShardSet::bytes() const {
 }
 
 std::vector<std::string> sets_in(const std::string& folder) {
-  std::error_code ignored;
+  std::error_code failed;
   std::vector<std::string> sets;
-  const std::vector<FolderEntry> entries = folder_entries(folder, ignored);
+  const std::vector<FolderEntry> entries = folder_entries(folder, failed);
+  if (failed && failed != std::errc::not_a_directory && failed != std::errc::no_such_file_or_directory)
+    throw system_error(failed.value(), "list", folder);
   if (std::ranges::any_of(entries, is_tar)) return sets;
+  const auto is_of_set = [](const FolderEntry& entry) { return is_tar(entry) || entry.name == formats::kManifestName; };
   for (const FolderEntry& entry : entries) {
-    if (std::ranges::any_of(folder_entries(entry.path(), ignored), is_tar)) sets.push_back(entry.path());
+    if (is_system_folder(entry.name) || !entry.is_folder()) continue;
+    const std::vector<FolderEntry> inside = folder_entries(entry.path(), failed);
+    if (failed) throw system_error(failed.value(), "list", entry.path());
+    if (std::ranges::any_of(inside, is_of_set)) sets.push_back(entry.path());
   }
   std::ranges::sort(sets);
   return sets;

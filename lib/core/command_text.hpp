@@ -12,7 +12,7 @@ namespace shardkit {
 /// Text in single quotes of a POSIX shell, with any content.
 std::string shell_quoted(std::string_view text);
 
-/// A word for POSIX shells: unchanged, or in single quotes.
+/// A word for POSIX shells: unchanged, or in single quotes; with control characters in the quotes $'' of bash.
 std::string shell_word(std::string_view word);
 
 /// `command` with the options that differ from `defaults`: "iobench run data --gpus 8".

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/command_text.hpp"
 #include "core/text.hpp"
@@ -75,7 +76,9 @@ std::string index_replace(const std::string& folder) {
   return fmt::format("shardctl index {} --replace", shell_word(folder));
 }
 
-std::string move_away(const Named& files) { return fmt::format("mkdir -p EXTRA && mv {} EXTRA", words(files)); }
+std::string move_away(const Named& files) {
+  return fmt::format("mkdir -p EXTRA && mv --backup=numbered {} EXTRA", words(files));
+}
 
 std::string evict(const std::string& folder) {
   return fmt::format("shardctl cache gc {} --limit 0", shell_word(folder));
@@ -91,6 +94,11 @@ std::string check_and_repair(const std::string& folder) {
 std::string stage(const std::string& source, const std::string& folder, const std::string& cache, bool by_size) {
   return fmt::format("shardctl stage {} {} --lease 0", word(source, "SRC"), shell_word(folder)) +
          (cache.empty() ? "" : fmt::format(" --cache {}", shell_word(cache))) + (by_size ? " --manifest none" : "");
+}
+
+std::vector<std::string> exclude_nodes(const Named& nodes) {
+  return {fmt::format("sbatch --exclude={}", shell_word(fmt::format("{}", fmt::join(nodes, ",")))),
+          fmt::format("kubectl cordon {}", words(nodes))};
 }
 
 std::string with_merge_classes(const std::string& command) { return command + " --merge-classes"; }

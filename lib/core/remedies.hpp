@@ -57,7 +57,7 @@ std::string parts(const std::string& folder);
 std::string index(const Named& shards, std::string_view reader = {});
 /// Indexes the tars in `folder` as they are, instead of what a convert or reshard wrote about them.
 std::string index_replace(const std::string& folder);
-/// Moves files to a folder that the user chooses.
+/// Moves files to a folder that the user chooses, where none replaces another of its name.
 std::string move_away(const Named& files);
 /// Evicts a staged folder.
 std::string evict(const std::string& folder);
@@ -68,6 +68,9 @@ std::string check_and_repair(const std::string& folder);
 /// Fetches the missing files of a staged folder, without a lease. `cache`: of the folder; empty: none. `by_size`: it
 /// was staged without a manifest.
 std::string stage(const std::string& source, const std::string& folder, const std::string& cache, bool by_size);
+
+/// Keep jobs away from nodes, in Slurm and in Kubernetes.
+std::vector<std::string> exclude_nodes(const Named& nodes);
 
 // The refused command with an additional option. `command` is the whole command (command_text()).
 

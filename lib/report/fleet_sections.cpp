@@ -8,8 +8,10 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "core/remedies.hpp"
 #include "report/section_tools.hpp"
 
 /// Sections of results about several results: the history of a node, and many nodes.
@@ -250,15 +252,12 @@ std::optional<Section> fleet_sums(const Source& source) {
 }
 
 std::optional<Section> fleet_exclude(const Source& source) {
-  std::string names;
-  for (const Json& name : list_at(source.result, "exclude")) {
-    if (name.is_string()) names += (names.empty() ? "" : ",") + name.get<std::string>();
-  }
+  std::vector<std::string> names;
+  for (const Json& name : list_at(source.result, "exclude"))
+    if (name.is_string()) names.push_back(name.get<std::string>());
   if (names.empty()) return std::nullopt;
-  std::string spaced = names;
-  std::ranges::replace(spaced, ',', ' ');
   return Section{.heading = "Take these nodes out of service",
-                 .code = fmt::format("sbatch --exclude={}\nkubectl cordon {}", names, spaced)};
+                 .code = fmt::format("{}", fmt::join(remedy::exclude_nodes(names), "\n"))};
 }
 
 std::optional<Section> unused_results(const Source& source) {

@@ -4,11 +4,15 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/command_text.hpp"
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "core/markup.hpp"
@@ -333,13 +337,16 @@ constexpr std::string_view kBetweenWords = " \t\n'\"`,;()[]{}=<>|";
 class Redaction {
  public:
   explicit Redaction(const Json& envelope) {
-    for (const std::string_view path : {"host.hostname", "host.node"}) {
-      const auto name = text_at(envelope, path);
-      if (name && !name->empty()) stand_in(*name, "host");
-    }
+    for (const char* path : {"host.hostname", "host.node"}) add_host(text_at(envelope, path));
+    for (const Json& node : list_at(envelope, "result.nodes")) add_host(text_at(node, "name"));
+    find_hosts(envelope);
+    if (const Json* options = member(envelope, "options")) find_phrases(*options);
   }
 
-  std::string of(std::string_view text) {
+  std::string of(const std::string& whole) {
+    std::string with_spaces = whole;
+    for (const std::string& phrase : phrases_) replace_all(with_spaces, phrase, stand_in(phrase, "path"));
+    std::string_view text = with_spaces;
     std::string out;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find_first_of(kBetweenWords), text.size());
@@ -351,6 +358,43 @@ class Redaction {
   }
 
  private:
+  void add_host(const std::optional<std::string>& name) {
+    if (name && !name->empty()) stand_in(*name, "host");
+  }
+
+  /// Those of other nodes: as members of these names, and where results differ in them.
+  void find_hosts(const Json& json) {
+    if (json.is_object()) {
+      for (const char* name : {"hostname", "node"}) add_host(text_at(json, name));
+      const bool differs = std::ranges::any_of(
+          json, [](const Json& item) { return item == Json("host.hostname") || item == Json("host.node"); });
+      for (const auto& [name, value] : json.items()) {
+        if (differs && value.is_string() && !value.get_ref<const std::string&>().starts_with("host."))
+          add_host(value.get<std::string>());
+      }
+    }
+    if (!json.is_structured()) return;
+    for (const Json& item : json) find_hosts(item);
+  }
+
+  /// Values of options that are several words, as they are and in quotes: names of files, but for a number with a unit.
+  void find_phrases(const Json& json) {
+    if (json.is_string()) {
+      const auto& text = json.get_ref<const std::string&>();
+      if (text.find_first_of(kBetweenWords) == std::string::npos) return;
+      const std::string quoted = shell_quoted(text);
+      phrases_.insert(quoted.substr(1, quoted.size() - 2));
+      phrases_.insert(text);
+    }
+    if (!json.is_structured()) return;
+    for (const Json& item : json) find_phrases(item);
+  }
+
+  static void replace_all(std::string& text, const std::string& from, const std::string& to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  }
+
   const std::string& stand_in(const std::string& name, std::string_view kind) {
     const auto [at, is_new] = names_.try_emplace(name);
     if (is_new) at->second = fmt::format("{}-{}", kind, names_.size());
@@ -373,7 +417,14 @@ class Redaction {
     return is_path(bare) ? stand_in(std::string(bare), "path") + word.substr(bare.size()) : word;
   }
 
+  struct LongestFirst {
+    bool operator()(const std::string& a, const std::string& b) const {
+      return std::pair(b.size(), a) < std::pair(a.size(), b);
+    }
+  };
+
   std::map<std::string, std::string> names_;
+  std::set<std::string, LongestFirst> phrases_;
 };
 
 void redact(Json& json, Redaction& redaction) {

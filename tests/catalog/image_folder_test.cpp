@@ -141,7 +141,7 @@ TEST_CASE("where a link leads back, it is named and not a real folder seen throu
   fs::create_directory_symlink("..", dir.path("src/a/loop"));
   CHECK(std::string(scan_failure(dir).what()) ==
         "'" + dir.path("src/a/loop") +
-            "', a link to '..', leads back into a folder that contains it; `mkdir -p EXTRA && mv " +
+            "', a link to '..', leads back into a folder that contains it; `mkdir -p EXTRA && mv --backup=numbered " +
             dir.path("src/a/loop") + " EXTRA` moves the link away");
   fs::remove(dir.path("src/a/loop"));
   fs::create_directory_symlink("../..", dir.path("src/b/sub/up"));

@@ -78,6 +78,15 @@ TEST_CASE("a folder of compressed tars alone is refused with the command that un
   CHECK(code_of({dir.path(), dir.path("empty")}) == ErrorCode::unsupported);
 }
 
+TEST_CASE("a set is one of a folder's also if all its shards are gone, a hidden folder is none") {
+  const TempDir dir;
+  write_file(dir.path("sets/train/manifest.json"), "{}");
+  write_file(dir.path("sets/val/a.tar"), "");
+  write_file(dir.path("sets/.trash/b.tar"), "");
+  write_file(dir.path("sets/notes/c.txt"), "");
+  CHECK(sets_in(dir.path("sets")) == std::vector<std::string>{dir.path("sets/train"), dir.path("sets/val")});
+}
+
 TEST_CASE("a folder of sets names one of them") {
   TempDir dir;
   write_file(dir.path("sets/train/a.tar"), "x");

@@ -49,5 +49,6 @@ TEST_CASE("words come back from a shell as they went in") {
   CHECK(shell_word("/data/train") == "/data/train");
   CHECK(shell_word("it's $HOME") == "'it'\\''s $HOME'");
   CHECK(shell_word("") == "''");
+  CHECK(shell_word("a\n\x7f'\\.tar") == R"($'a\012\177\'\\.tar')");
   CHECK(shell_word("~user") == "'~user'");
 }

@@ -32,6 +32,21 @@ TEST_CASE("the name of a host is found before the sign that ends it, in its shor
   CHECK(redacted_text("gpu77 and mygpu7 are others") == "gpu77 and mygpu7 are others");
 }
 
+TEST_CASE("the hosts of other nodes are names too, wherever they are") {
+  Json envelope = with_text("n02 was slow, n03 differs from gpu7.corp");
+  envelope["result"]["nodes"] = {{{"name", "n02"}}};
+  envelope["result"]["differences"] = {{{"path", "host.hostname"}, {"base", "gpu7.corp"}, {"new", "n03"}}};
+  const std::string text = redacted(envelope).dump();
+  for (const char* name : {"n02", "n03", "gpu7"}) CHECK(text.find(name) == std::string::npos);
+}
+
+TEST_CASE("a path with spaces or quotes goes as a whole") {
+  Json envelope = with_text("fio --filename='Jane Doe study/it'\\''s.tar'; Jane Doe study/it's.tar");
+  envelope["options"] = {{"paths", {"Jane Doe study/it's.tar"}}};
+  const std::string text = redacted(envelope).dump();
+  for (const char* part : {"Jane", "Doe", "study", "it'", "s.tar"}) CHECK(text.find(part) == std::string::npos);
+}
+
 TEST_CASE("rates and names of systems are no paths") {
   for (const char* text : {"1.20 GB/s", "1,200 samples/s", "Debian GNU/Linux 12", "/dev/shm has 64 MiB"}) {
     CHECK(redacted_text(text) == text);

@@ -229,21 +229,27 @@ class Barrier {
   double clock_offset_ = 0;
 };
 
-/// Adds the names of `pattern`, which may have several pairs of brackets; none if one is not closed.
-void add_hosts(const std::string& prefix, std::string_view pattern, std::vector<std::string>& names) {
+/// Adds the names of `pattern`, which may have several pairs of brackets. False if it is malformed or has too many.
+bool add_hosts(const std::string& prefix, std::string_view pattern, std::vector<std::string>& names) {
   constexpr std::size_t kMost = 65536;
   const std::size_t open = pattern.find('[');
   const std::size_t close = pattern.find(']', std::min(open, pattern.size()));
-  if (open == std::string_view::npos) return names.push_back(fmt::format("{}{}", prefix, pattern));
-  if (close == std::string_view::npos) return;
+  if (open == std::string_view::npos) {
+    names.push_back(fmt::format("{}{}", prefix, pattern));
+    return pattern.find(']') == std::string_view::npos;
+  }
+  if (close == std::string_view::npos || close == open + 1) return false;
   for (const std::string_view range : system::split(pattern.substr(open + 1, close - open - 1), ',')) {
     const std::size_t dash = std::min(range.find('-'), range.size());
     const auto first = parse_count(range.substr(0, dash));
     const auto last = dash < range.size() ? parse_count(range.substr(dash + 1)) : first;
-    for (std::uint64_t i = first.value_or(1); first && last && i <= *last && names.size() < kMost; ++i) {
-      add_hosts(fmt::format("{}{}{:0{}}", prefix, pattern.substr(0, open), i, dash), pattern.substr(close + 1), names);
+    if (!first || !last || *last < *first) return false;
+    for (std::uint64_t i = *first; i <= *last; ++i) {
+      const std::string start = fmt::format("{}{}{:0{}}", prefix, pattern.substr(0, open), i, dash);
+      if (names.size() >= kMost || !add_hosts(start, pattern.substr(close + 1), names)) return false;
     }
   }
+  return true;
 }
 
 }  // namespace
@@ -256,7 +262,10 @@ std::vector<std::string> expand_hosts(std::string_view list) {
     const char c = i < list.size() ? list[i] : ',';
     if (c == '[' || c == ']') in_brackets = c == '[';
     if (c != ',' || (in_brackets && i < list.size())) continue;
-    if (i > start) add_hosts("", list.substr(start, i - start), names);
+    if (i > start && !add_hosts("", list.substr(start, i - start), names)) {
+      throw usage_error("'{}' is not a list of at most 65,536 nodes, such as node[01-16],gpu1",
+                        list.substr(start, i - start));
+    }
     start = i + 1;
   }
   return names;

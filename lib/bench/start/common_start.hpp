@@ -35,7 +35,8 @@ struct CommonStart {
   void describe(FieldList& v);
 };
 
-/// Names of "node[001-003,007],gpu1" (Slurm's notation), in its order; at most 65536.
+/// Names of "node[001-003,007],gpu1" (Slurm's notation), in its order. Throws Error{usage} for anything else,
+/// and for more than 65,536.
 std::vector<std::string> expand_hosts(std::string_view list);
 
 /// Unix time of "2026-11-26T12:00:00Z", or of "@1764158400" or "1764158400". Throws Error{usage}.

@@ -72,9 +72,10 @@ void PrefixClaim::look(const std::stop_token& stop) {
 
 void PrefixClaim::refuse(const std::optional<WriterRecord>& other) const {
   const std::string address = store_.address_of(folder_);
-  throw Error(ErrorCode::in_use, At{address}, "another run writes to '{}'{}; run this command again when it has ended",
-              address,
-              other ? ": " + io::describe({other->host, other->process, other->started_at, other->writes}) : "");
+  throw Error(
+      ErrorCode::in_use, At{address},
+      "another run writes to '{}'{}; run this command again when it has ended, or 2 minutes after it was killed",
+      address, other ? ": " + io::describe({other->host, other->process, other->started_at, other->writes}) : "");
 }
 
 void PrefixClaim::beat(const std::stop_token& stop) {

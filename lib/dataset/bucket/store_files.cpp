@@ -265,7 +265,8 @@ std::optional<io::ObjectInfo> StoreFiles::find(const std::string& name) {
 void StoreFiles::rename(const std::string& from, const std::string& to) {
   StoreFile& file = *unpublished(from);
   const std::string name = name_of(to);
-  if (publish(file, name, !file.is_large() && (may_replace_indexes_ || !is_index(name)))) {
+  const bool may_replace = !name.ends_with(".tar") && (may_replace_indexes_ || !is_index(name));
+  if (publish(file, name, !file.is_large() && may_replace)) {
     forget(from);
     return;
   }

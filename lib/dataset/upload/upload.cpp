@@ -339,7 +339,8 @@ class UploadJob {
     check_hash(file, hash);
     note_verified(kind);
     if (is_read) return hash_at_target(found, stop) == hash.digest();
-    if (is_in_parts) return found.version == io::version_of_parts(parts);
+    if (is_in_parts && found.version == io::version_of_parts(parts)) return true;
+    if (is_in_parts) return hash_at_target(found, stop) == hash.digest();  // perhaps parts of another size
     const std::string digits = whole.finish();
     return found.checksum ? found.checksum->digits == digits : found.version == io::md5_version(digits);
   }
@@ -375,12 +376,22 @@ class UploadJob {
     hash.update(bytes);
     check_hash(file, hash);
     const io::StoreChecks& checks = uploads_->checks();
-    const io::Written written = store_.put(file.object.name, bytes, io::proof_of(bytes, checks), false, stop);
+    const io::Written written = put_new(file.object.name, bytes, io::proof_of(bytes, checks), stop);
     if (written != io::Written::done && settle(file, buffer, stop)) return;
     if (written != io::Written::done) throw_lost(file);
     has_written_ = true;
     note_verified(checks.object);
     note_done(file, bytes.size());
+  }
+
+  /// One without an answer, because another file failed meanwhile, may have written the object.
+  io::Written put_new(const std::string& name, Bytes bytes, const io::ObjectProof& proof, const std::stop_token& stop) {
+    try {
+      return store_.put(name, bytes, proof, false, stop);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled || error.code() == ErrorCode::network) has_written_ = true;
+      throw;
+    }
   }
 
   std::shared_ptr<PartedFile> open_large(const File& file, unsigned uploads) {

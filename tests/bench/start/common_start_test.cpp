@@ -33,8 +33,9 @@ TEST_CASE("names of nodes are written like Slurm writes them") {
   CHECK(expand_hosts("r[1-2]-n[08-09],a") == Names{"r1-n08", "r1-n09", "r2-n08", "r2-n09", "a"});
   CHECK(expand_hosts("").empty());
   CHECK(expand_hosts(",a,,b,") == Names{"a", "b"});
-  CHECK(expand_hosts("r[1-2]n[1-") == Names{});
-  CHECK(expand_hosts("broken[1-") == Names{});
+  for (const char* list :
+       {"r[1-2]n[1-", "n[01-07", "n[07-01]", "n[a-b]", "n[]", "n[01-06],q[1", "n1]", "n[1-99999999]", "n[1-]"})
+    CHECK(shardkit_test::failure_of([&] { expand_hosts(list); }) == ErrorCode::usage);
 }
 
 TEST_CASE("times to start are dates or seconds") {

@@ -204,6 +204,18 @@ TEST_CASE("another plan, foreign objects and other bytes under a shard's name ar
   CHECK(f.server.open_uploads() == 0);
 }
 
+TEST_CASE("a small object under a shard's name is refused and stays, like a large one") {
+  Fixture f;
+  f.convert_to_bucket();
+  f.server.put("set/" + kFirst, "mine");
+  StoreMemory whole;  // each shard is one part
+  Context context;
+  StoreFiles files(f.server.store("set"), context, whole);
+  ConvertOptions there = f.options(files.location());
+  CHECK(failure_of([&] { convert_on(files, there, context); }) == ErrorCode::conflict);
+  CHECK(f.server.bytes("set/" + kFirst) == "mine");
+}
+
 TEST_CASE("an upload that has not finished, and a live command with another plan, are not written into") {
   Fixture f;
   f.server.put("set/.shardkit/uploads/upload.json", to_text(UploadRecord{"1"}));

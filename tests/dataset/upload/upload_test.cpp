@@ -331,6 +331,31 @@ TEST_CASE("an upload that a killed command began, and that the store begins only
   CHECK(set.server.open_uploads() == 0);
 }
 
+TEST_CASE("an object in parts of another size, as other programs send them, is compared by its bytes") {
+  for (const bool is_same : {true, false}) {
+    Fixture set;
+    set.server.checksums = {};
+    std::string bytes = set.shards.content.at(kFirst);
+    if (!is_same) bytes[1000] ^= 1;
+    set.server.put("set/" + kFirst, bytes, "0123456789abcdef0123456789abcdef-3");
+    CHECK(failure_of([&] { set.upload(); }).failed == !is_same);
+    CHECK(set.server.bytes("set/" + kFirst) == bytes);
+  }
+}
+
+TEST_CASE("a file that cannot be read while others are sent leaves the record of the upload") {
+  for (int i = 0; i < 8; ++i) {
+    Fixture set;
+    set.options.part_bytes = 100'000'000;  // whole objects
+    set.server.set_fault([&, puts = 0](const ServedRequest& request) mutable {
+      const bool is_data = request.method == "PUT" && request.target.find("uploads/") == std::string::npos;
+      return is_data && ++puts > 2 ? WriteFault::denied : WriteFault::none;
+    });
+    CHECK(failure_of([&] { set.upload(); }).failed);
+    CHECK((set.has_records() || set.uploaded().empty()));
+  }
+}
+
 TEST_CASE("two uploads of one set at the same time make one set") {
   Fixture set;
   std::jthread other([&] {
