@@ -13,6 +13,7 @@
 #include "catalog/image_source.hpp"
 #include "catalog/set_folders.hpp"
 #include "core/command_text.hpp"
+#include "core/folder.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
@@ -145,7 +146,7 @@ std::vector<std::string> files_below(const SourceFolder& source, const std::stri
   for (const ListedEntry& entry : entries_in(source, folder)) {
     if (entry.kind == EntryKind::file) {
       files.push_back(entry.name);
-    } else if (!is_system_folder(entry.name) && depth < deepest) {
+    } else if (!is_hidden_or_system(entry.name) && depth < deepest) {
       for (const std::string& name : files_below(source, io::join_path(folder, entry.name), depth + 1))
         files.push_back(io::join_path(entry.name, name));
     }
@@ -299,7 +300,7 @@ bool has_classes(const SourceFolder& source, const std::string& root) {
   std::size_t folders = 0;
   for (const ListedEntry& entry : entries_in(source, root)) {
     if (entry.kind == EntryKind::file && is_image_name(entry.name)) return false;
-    if (entry.kind == EntryKind::file || is_system_folder(entry.name)) continue;
+    if (entry.kind == EntryKind::file || is_hidden_or_system(entry.name)) continue;
     if (read_folder_name(entry.name).is_only_set()) return has_classes(source, io::join_path(root, entry.name));
     ++folders;
   }
@@ -317,7 +318,7 @@ PartFolders part_folders(const SourceFolder& source, const std::string& parent) 
   std::vector<std::string> sets;
   PartFolders found;
   for (const ListedEntry& entry : entries_in(source, parent)) {
-    if (entry.kind == EntryKind::file || is_system_folder(entry.name)) continue;
+    if (entry.kind == EntryKind::file || is_hidden_or_system(entry.name)) continue;
     const FolderName name = read_folder_name(entry.name);
     const bool is_images = name.role == Part::images;
     (is_images ? images : name.is_only_set() ? sets : found.others).push_back(entry.name);
@@ -341,7 +342,7 @@ PartFolders part_folders(const SourceFolder& source, const std::string& parent) 
     return found;
   }
   for (const ListedEntry& entry : below) {
-    if (entry.kind == EntryKind::folder && !is_system_folder(entry.name))
+    if (entry.kind == EntryKind::folder && !is_hidden_or_system(entry.name))
       found.roots.push_back(io::join_path(images.front(), entry.name));
   }
   return found;

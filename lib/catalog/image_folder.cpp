@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
-#include "formats/manifest.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
@@ -75,7 +75,7 @@ class ClassWalker {
         files_[relative].push_back({std::move(entry.name), 0, {}});
       } else if (!below) {
         continue;
-      } else if (is_system_folder(entry.name)) {
+      } else if (is_hidden_or_system(entry.name)) {
         warn_of_system_folder(context_, io::join_path(path, entry.name), "would look for images in it");
       } else {
         walk(io::join_path(relative, entry.name));
@@ -117,7 +117,7 @@ class ClassWalker {
 std::string system_part(const std::string& folder) {
   for (std::size_t begin = 0; begin < folder.size();) {
     const std::size_t end = std::min(folder.find('/', begin), folder.size());
-    if (is_system_folder(std::string_view(folder).substr(begin, end - begin))) return folder.substr(0, end);
+    if (is_hidden_or_system(std::string_view(folder).substr(begin, end - begin))) return folder.substr(0, end);
     begin = end + 1;
   }
   return {};
@@ -444,12 +444,6 @@ void mark_large(const SourceFolder& source, ImageFolderScan& scan) {
   }
 }
 
-/// Its images are not all there yet.
-void refuse_unfinished_upload(const SourceFolder& source) {
-  if (!source.store || !source.store->find(formats::kUploadRecord)) return;
-  throw Error(ErrorCode::conflict, At{source.path}, "the upload into '{}' has not finished: run it again", source.path);
-}
-
 }  // namespace
 
 std::uint64_t ImageFolderScan::images() const {
@@ -528,7 +522,6 @@ bool is_image_name(std::string_view name) {
 }
 
 ImageFolderScan scan_image_folder(const SourceFolder& source, const ScanOptions& options, Context& context) {
-  refuse_unfinished_upload(source);
   ImageFolderScan scan;
   context.progress().start("scan");
   add_classes(source, options, context, scan);

@@ -29,8 +29,6 @@ std::vector<ListedEntry> list_folder(const std::string& folder) {
   return entries;
 }
 
-bool is_system_folder(std::string_view name) { return name.starts_with('.') || is_made_by_system(name); }
-
 void warn_of_system_folder(Context& context, const std::string& path, std::string_view torchvision) {
   context.warn("hidden_folder_skipped", "hidden or system folder '{}' skipped; torchvision {}", path, torchvision);
 }
@@ -125,7 +123,7 @@ std::vector<std::string> class_folders(const SourceFolder& source, const std::st
   for (ListedEntry& entry : entries_in(source, folder)) {
     if (entry.kind == EntryKind::file) {
       count_ignored(ignored, io::join_path(folder, entry.name));
-    } else if (is_system_folder(entry.name)) {
+    } else if (is_hidden_or_system(entry.name)) {
       warn_of_system_folder(context, source.path_of(io::join_path(folder, entry.name)),
                             "would count it and shift every label after it");
     } else {

@@ -64,9 +64,6 @@ void add_known_file(const std::string& name, const FileState& state, std::vector
 /// with sizes and versions. Without files that macOS hides.
 std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder);
 
-/// True for folders that never contain data: hidden ones, and those of is_made_by_system().
-bool is_system_folder(std::string_view name);
-
 /// Warns of a system folder that is skipped; `torchvision` is what torchvision would do.
 void warn_of_system_folder(Context& context, const std::string& path, std::string_view torchvision);
 

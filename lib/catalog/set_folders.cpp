@@ -12,6 +12,7 @@
 #include "catalog/image_folder.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
+#include "formats/manifest.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::catalog {
@@ -48,6 +49,12 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
                set, absent.size(), all.size(), absent.front());
 }
 
+/// Its images are not all there yet.
+void refuse_unfinished_upload(const SourceFolder& source) {
+  if (!source.store || !source.store->find(formats::kUploadRecord)) return;
+  throw Error(ErrorCode::conflict, At{source.path}, "the upload into '{}' has not finished: run it again", source.path);
+}
+
 }  // namespace
 
 bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, name) != kSetNames.end(); }
@@ -55,6 +62,7 @@ bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, na
 bool is_train_set(std::string_view name) { return name == "train" || name == "training"; }
 
 SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled) {
+  refuse_unfinished_upload(source);
   const std::vector<std::string> folders = class_folders(source, "");
   if (folders.size() < 2 || !std::ranges::all_of(folders, is_set_name) || std::ranges::none_of(folders, is_train_set)) {
     return {};

@@ -25,7 +25,8 @@ struct SetFolders {
 /// least one other, and train contains folders. As classes they would give every image of a set the same label. A set
 /// without class folders, such as the test images of ImageNet, is left out with a warning. A set that lacks classes of
 /// another one causes a warning, because torchvision would number its classes differently. Throws like
-/// scan_image_folder() for folders that cannot be listed. A set with class folders and images beside them makes none.
+/// scan_image_folder() for folders that cannot be listed, and Error{conflict} for a prefix into which an upload has not
+/// finished. A set with class folders and images beside them makes none.
 /// Without `labeled`, sets need no class folders: images directly in them are enough.
 SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled = true);
 

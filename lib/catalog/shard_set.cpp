@@ -29,8 +29,6 @@ constexpr std::string_view kAccepted =
     "a folder of *.tar files, a tar, a pattern x-{000..146}.tar, a list of paths (*.txt) or a wids index (*.json), "
     "local or at an s3:// or http(s):// URL";
 
-bool is_tar(const FolderEntry& entry) { return entry.name.ends_with(".tar") && !entry.is_folder(); }
-
 /// What a split archive's parts are called: one name and a counter, such as "x.tar.0" or "x.tar.gz.aa".
 struct PartName {
   std::string_view archive;
@@ -243,20 +241,22 @@ std::uint64_t ShardSet::bytes() const {
 }
 
 std::vector<std::string> sets_in(const std::string& folder) {
-  std::error_code failed;
   std::vector<std::string> sets;
-  const std::vector<FolderEntry> entries = folder_entries(folder, failed);
-  if (failed && failed != std::errc::not_a_directory && failed != std::errc::no_such_file_or_directory)
-    throw system_error(failed.value(), "list", folder);
+  std::error_code unknown;
+  if (!fs::is_directory(folder, unknown)) return sets;
+  const auto is_tar = [](const ListedEntry& entry) {
+    return entry.kind == EntryKind::file && entry.name.ends_with(".tar");
+  };
+  const auto is_of_set = [&](const ListedEntry& entry) {
+    return is_tar(entry) || entry.name == formats::kManifestName;
+  };
+  const std::vector<ListedEntry> entries = list_folder(folder);
   if (std::ranges::any_of(entries, is_tar)) return sets;
-  const auto is_of_set = [](const FolderEntry& entry) { return is_tar(entry) || entry.name == formats::kManifestName; };
-  for (const FolderEntry& entry : entries) {
-    if (is_system_folder(entry.name) || !entry.is_folder()) continue;
-    const std::vector<FolderEntry> inside = folder_entries(entry.path(), failed);
-    if (failed) throw system_error(failed.value(), "list", entry.path());
-    if (std::ranges::any_of(inside, is_of_set)) sets.push_back(entry.path());
+  for (const ListedEntry& entry : entries) {
+    if (entry.kind == EntryKind::file || is_hidden_or_system(entry.name)) continue;
+    const std::string path = io::join_path(folder, entry.name);
+    if (std::ranges::any_of(list_folder(path), is_of_set)) sets.push_back(path);
   }
-  std::ranges::sort(sets);
   return sets;
 }
 

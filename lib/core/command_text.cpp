@@ -15,15 +15,17 @@ bool is_plain(char c) {
          kOthers.find(c) != std::string_view::npos;
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
 /// In the quotes of bash and zsh that take escapes: messages show no control characters as they are.
 std::string ansi_quoted(std::string_view text) {
   std::string quoted = "$'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') quoted.push_back('\\');
-    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
-      quoted.push_back(c);
-    } else {
+    if (is_control(c)) {
       quoted += fmt::format("\\{:03o}", static_cast<unsigned>(c));
+    } else {
+      quoted.push_back(c);
     }
   }
   return quoted + '\'';
@@ -43,7 +45,6 @@ std::string shell_quoted(std::string_view text) {
 }
 
 std::string shell_word(std::string_view word) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(word, is_control)) return ansi_quoted(word);
   if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
   return shell_quoted(word);

@@ -65,4 +65,6 @@ bool is_made_by_system(std::string_view folder_name) {
   return name.starts_with(".trash-") || std::ranges::find(names, name) != names.end();
 }
 
+bool is_hidden_or_system(std::string_view name) { return name.starts_with('.') || is_made_by_system(name); }
+
 }  // namespace shardkit

@@ -38,4 +38,7 @@ std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_co
 /// indexes (@eaDir, __MACOSX, System Volume Information). Often only root may read them (lost+found).
 bool is_made_by_system(std::string_view folder_name);
 
+/// True for names that never contain data: hidden ones, and those of is_made_by_system().
+bool is_hidden_or_system(std::string_view name);
+
 }  // namespace shardkit

@@ -38,7 +38,7 @@ std::string host_name() {
 /// The host that made the temporary called `name` (".<final name>.<host>-<pid>-<number>.tmp"); empty if it is not such
 /// a name.
 std::string_view temp_host(std::string_view name) {
-  if (!name.starts_with('.') || !name.ends_with(kTempEnd)) return {};
+  if (!is_temp_name(name)) return {};
   name.remove_suffix(kTempEnd.size());
   std::size_t end = name.size();
   for (int numbers = 0; numbers < 2; ++numbers) {
@@ -136,6 +136,8 @@ std::string published_path(const std::string& path) {
   throw Error(ErrorCode::usage, At{path}, "'{}' is {}; give a file{}", path, folder ? "a folder" : "a pipe or a device",
               folder ? " in it" : "");
 }
+
+bool is_temp_name(std::string_view name) { return name.starts_with('.') && name.ends_with(kTempEnd); }
 
 std::string temp_name(const std::string& path) {
   const std::size_t slash = path.rfind('/');

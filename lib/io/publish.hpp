@@ -56,6 +56,8 @@ std::string published_path(const std::string& path);
 /// A name for a temporary file that will become `path`: ".<name>.<host>-<pid>-<random number>.tmp" in the same folder.
 /// Host and pid are not unique: containers share host names, and in each the pid is 1.
 std::string temp_name(const std::string& path);
+/// Whether the file name is like one of these, whoever made it.
+bool is_temp_name(std::string_view name);
 
 /// Removes temporary files in `folder` whose writers no longer exist: created on this host and no longer locked, or
 /// created on another host and unchanged for a day (locks do not work across all hosts, process numbers not across

@@ -186,7 +186,7 @@ std::optional<Section> fleet_map(const Source& source) {
   return section;
 }
 
-/// Without what says nothing: the share of a node that was not judged, and that a gate was not missed.
+/// Without defaults: the share of a node that was not judged, and a gate that was not missed.
 Json without_defaults(const Json& nodes) {
   Json rows = nodes;
   for (Json& row : rows) {

@@ -368,7 +368,7 @@ class Redaction {
       for (const char* name : {"hostname", "node"}) add_host(text_at(json, name));
       const bool differs = std::ranges::any_of(
           json, [](const Json& item) { return item == Json("host.hostname") || item == Json("host.node"); });
-      for (const auto& [name, value] : json.items()) {
+      for (const Json& value : json) {
         if (differs && value.is_string() && !value.get_ref<const std::string&>().starts_with("host."))
           add_host(value.get<std::string>());
       }
@@ -377,7 +377,7 @@ class Redaction {
     for (const Json& item : json) find_hosts(item);
   }
 
-  /// Values of options that are several words, as they are and in quotes: names of files, but for a number with a unit.
+  /// Values of options that are several words, such as names of files, as they are and in quotes.
   void find_phrases(const Json& json) {
     if (json.is_string()) {
       const auto& text = json.get_ref<const std::string&>();

@@ -32,7 +32,7 @@ bool is_staged_folder(const fs::path& path) {
 bool is_own(const std::string& name) {
   const std::string last = name.substr(name.rfind('/') + 1);
   return StageTarget::is_own_state(name) || last == kCacheLockName || last == kEvictionLogName ||
-         (last.starts_with('.') && last.ends_with(".tmp"));
+         io::is_temp_name(last);
 }
 
 /// Modification time in ns; empty if nothing is there.

@@ -122,7 +122,7 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
 bool is_being_written(const io::ObjectInfo& object) {
   const std::string path = "/" + object.name;
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-  return path.find("/.shardkit/append-") != std::string::npos || (name.starts_with('.') && name.ends_with(".tmp"));
+  return path.find("/.shardkit/append-") != std::string::npos || io::is_temp_name(name);
 }
 
 Hash128 hash_of(std::vector<io::ObjectInfo> objects) {

@@ -386,7 +386,7 @@ void StageTarget::warn_of_strangers(Context& context) {
   std::set<std::string> others;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
-    if (name.starts_with('.') || is_made_by_system(name) || staged.contains(name)) continue;
+    if (is_hidden_or_system(name) || staged.contains(name)) continue;
     if (!name.ends_with(".tar") || entry.is_directory()) {
       others.insert(name);
       continue;

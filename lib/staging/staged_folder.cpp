@@ -133,7 +133,7 @@ void find_below(const std::string& folder, int deeper, std::vector<StagedFolder>
   for (const fs::path& path : listing_of(folder)) {
     const fs::directory_entry entry(path, error);
     const std::string name = entry.path().filename();
-    if (name.starts_with('.') || is_made_by_system(name)) continue;
+    if (is_hidden_or_system(name)) continue;
     if (!entry.is_directory(error) || entry.is_symlink(error)) continue;
     if (auto staged = look_at_staged(entry.path())) found.push_back(std::move(*staged));
     if (deeper > 1) find_below(entry.path(), deeper - 1, found, stop);

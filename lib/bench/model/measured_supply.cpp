@@ -31,7 +31,7 @@ void take_decode(const Json& result, Supply& supply) {
   supply.decoded_sample_bytes = number_at(result, "mix.mean_bytes");
 }
 
-/// The row of a list of objects in which `key` is `value`; null when there is none.
+/// The row of a list of objects in which `key` is `value`; null without such a row.
 const Json* row_of(const Json& result, const char* list, const char* key, std::string_view value) {
   const Json* rows = member(result, list);
   if (rows == nullptr || !rows->is_array()) return nullptr;

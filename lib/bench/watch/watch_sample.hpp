@@ -57,7 +57,7 @@ struct WatchSample {
 struct WatchSources {
   const system::Probe& probe;
   system::Clock& clock;
-  const gpu::GpuMonitor* gpus = nullptr;  ///< null if there is none
+  const gpu::GpuMonitor* gpus = nullptr;  ///< null without one
   const WatchedFiles& files;
 };
 

@@ -318,7 +318,7 @@ class Extraction {
       folders.pop_back();
       std::error_code unreadable;
       for (const FolderEntry& entry : folder_entries(io::join_path(options_.target, inside), unreadable)) {
-        if (entry.name.starts_with('.') || is_made_by_system(entry.name)) continue;
+        if (is_hidden_or_system(entry.name)) continue;
         const std::string path = inside + entry.name;
         if (entry.is_folder()) {
           folders.push_back(path + '/');

@@ -56,6 +56,12 @@ IndexKinds kinds_of_set(io::OutputFiles& files, const IndexKinds& asked, const O
   return kinds;
 }
 
+/// Before a manifest: others may have taken over.
+void require_current(const OutputSet& set) {
+  set.require_run();
+  set.refuse_superseded();
+}
+
 }  // namespace
 
 ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
@@ -284,8 +290,7 @@ std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifes
     SetIndexes indexes = make_indexes(set.output(), manifest.shards);
     if (!part_) publish_set_indexes(files_, set.folder(), std::move(indexes), context_);
   }
-  set.require_run();
-  set.refuse_superseded();
+  require_current(set);
   require_files(set, manifest);
   if (part_) {
     const std::string path = set.state_path(part_file_name(*part_));
@@ -300,17 +305,13 @@ std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifes
 
 std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifest) {
   publish_set_indexes(files_, set.folder(), indexes_of(set)(set.folder(), manifest.shards), context_);
-  set.require_run();
-  set.refuse_superseded();
+  require_current(set);
   return publish_manifest(files_, set.folder(), manifest);
 }
 
 std::string ConvertJob::end_append(OutputSet& set, const MakeIndexes& make_indexes) {
-  const auto check = [&] {
-    set.require_run();
-    set.refuse_superseded();
-  };
-  std::string path = set.added()->end(make_indexes, check, context_);
+  std::string path = set.added()->end(
+      make_indexes, [&] { require_current(set); }, context_);
   set.end_append();
   set.open_plan();
   return path;

@@ -68,7 +68,7 @@ void ShardTarget::refuse_foreign() const {
     throw Error(ErrorCode::conflict, At{folder_}, "'{}' is not a folder; choose an empty folder", folder_);
   }
   for (const std::string& name : files_.names_in(folder_)) {
-    if (name.starts_with('.') || is_made_by_system(name)) continue;
+    if (is_hidden_or_system(name)) continue;
     if (const std::string plan = io::join_path(path_of(name), formats::plan_path(0)); files_.exists(plan)) {
       const auto file = files_.open(plan);
       const auto options = formats::PlanReader(*file, plan).head().options;

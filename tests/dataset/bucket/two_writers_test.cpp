@@ -16,6 +16,7 @@
 #include "dataset/convert/convert.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/upload/upload.hpp"
+#include "io/file_system.hpp"
 #include "io/object_source.hpp"
 #include "net/bucket_server.hpp"
 #include "support/errors.hpp"
@@ -61,16 +62,7 @@ class Writers {
     options.source = tree;
     options.sharding.samples = samples;
     options.threads = 2;
-    options.target = set;
-    Context context;
-    convert(options, context);
-    all_.push_back({[options](BucketServer& server, Context& run) {
-                      StoreFiles files(server.store("set"), run, kMemory);
-                      ConvertOptions there = options;
-                      there.target = files.location();
-                      convert_on(files, there, run);
-                    },
-                    tree_content(options.target)});
+    add_made(options, set, convert_on);
   }
 
   void add_reshard(const std::string& set) {
@@ -78,16 +70,22 @@ class Writers {
     options.inputs = {set};
     options.sizes.samples = 5;
     options.shuffle = 7;
-    options.target = set + "-again";
+    add_made(options, set + "-again", reshard_on);
+  }
+
+  /// Makes the set on a disk, so that it is known, and adds the command that makes it in a bucket.
+  template <class Options, class RunOn>
+  void add_made(Options options, const std::string& set, const RunOn& run_on) {
+    options.target = set;
     Context context;
-    reshard(options, context);
-    all_.push_back({[options](BucketServer& server, Context& run) {
+    run_on(*io::posix_file_system(), options, context);
+    all_.push_back({[options, run_on](BucketServer& server, Context& run) {
                       StoreFiles files(server.store("set"), run, kMemory);
-                      ReshardOptions there = options;
+                      Options there = options;
                       there.target = files.location();
-                      reshard_on(files, there, run);
+                      run_on(files, there, run);
                     },
-                    tree_content(options.target)});
+                    tree_content(set)});
   }
 
   /// upload sends what the manifest lists, and not the plan.

@@ -120,12 +120,15 @@ TEST_CASE("a tree in a store becomes the very shards of the same tree here") {
   CHECK(images.requests_for("/bucket/photos/bee/3.png") == 2);  // one for each convert, and no look before
 }
 
-TEST_CASE("images that an upload has not all sent yet are refused") {
+TEST_CASE("images that an upload has not all sent yet are refused, also those of several sets") {
   Images images;
-  images.server->replace("bucket/photos/.shardkit/uploads/upload.json", "{}");
-  const Failure failure = failure_of([&] { images.convert(kBucket, "out"); });
-  CHECK(failure == ErrorCode::conflict);
-  CHECK(failure.says("has not finished"));
+  Images sets({{"train/bee/2.jpg", "2"}, {"val/bee/3.jpg", "3"}});
+  for (Images* source : {&images, &sets}) {
+    source->server->replace("bucket/photos/.shardkit/uploads/upload.json", "{}");
+    const Failure failure = failure_of([&] { source->convert(kBucket, "out"); });
+    CHECK(failure == ErrorCode::conflict);
+    CHECK(failure.says("has not finished"));
+  }
 }
 
 TEST_CASE("hidden folders in a store are passed over as those here are") {
