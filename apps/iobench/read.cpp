@@ -9,6 +9,7 @@
 #include "cli/text_report.hpp"
 #include "core/field_tree.hpp"
 #include "core/units.hpp"
+#include "iobench/cells.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
@@ -79,7 +80,7 @@ void add_local_facts(const bench::ReadResult& result, cli::Answer& answer) {
 
 }  // namespace
 
-cli::Answer answer_read(const bench::ReadResult& result) {
+cli::Answer answer_read(const bench::RepeatedReadResult& result) {
   cli::Answer answer{.headline = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result)};
   answer.facts = {{"read", fmt::format("{} of {}, {} blocks{}", format_size(result.bytes),
                                        format_count(result.files, "file"), typed_size(result.block),
@@ -90,7 +91,7 @@ cli::Answer answer_read(const bench::ReadResult& result) {
   } else {
     add_local_facts(result, answer);
   }
-  answer.body += cli::table_text("repetitions", result.repetitions);
+  answer.body += repeated_text(result.repeated, result.repetitions.size());
   if (result.imagefolder) {
     answer.facts.emplace_back("epoch", fmt::format("{} for {}", format_duration(result.imagefolder->epoch_seconds),
                                                    format_count(result.imagefolder->files, "file")));
@@ -101,7 +102,7 @@ cli::Answer answer_read(const bench::ReadResult& result) {
 }
 
 cli::Command read_command() {
-  return cli::make_command<bench::ReadOptions, bench::ReadResult>(
+  return cli::make_command<bench::RepeatedReadOptions, bench::RepeatedReadResult>(
       {.name = "read",
        .summary = "measure reads from storage, the page cache or an object store",
        .description =
@@ -129,8 +130,9 @@ cli::Command read_command() {
        .main = {"mode", "threads", "block", "engine", "depth", "direct", "cache", "samples", "budget", "repeat",
                 "required-rate"},
        .prometheus = true,
+       .schema_version = 2,
        .labels = true},
-      bench::read, answer_read);
+      bench::read_repeatedly, answer_read);
 }
 
 }  // namespace shardkit::apps

@@ -20,13 +20,6 @@
 namespace shardkit::apps {
 namespace {
 
-/// The kind of interval over repetitions: fewer than 6 values have no interval of 95 % (stats/summary.hpp).
-std::string interval_name(const bench::RunResult& result) {
-  constexpr std::size_t kLeastRepetitions = 6;
-  const std::size_t repetitions = result.repetitions.size();
-  return repetitions > 0 && repetitions < kLeastRepetitions ? fmt::format("range of {}", repetitions) : "95 % interval";
-}
-
 /// For a job that is far too small for the node the value itself is not useful.
 std::string headroom_text(const std::optional<double>& ratio) {
   constexpr double kMost = 1000;
@@ -55,26 +48,6 @@ void stage_table(const bench::RunResult& result, std::string& out) {
     fmt::format_to(to, "{:<10}{}{:>10}{}  {}\n", row.stage, needed, per_second_cell(row.measured_per_second), headroom,
                    row.note);
   }
-}
-
-/// Except for its rate, all values of a stage come from one repetition.
-std::string shown_repetitions(const bench::ShownRepetitions& shown) {
-  std::string text = fmt::format(
-      "hints, and the stages in the JSON, come from the repetitions with the median rate: read from repetition {}",
-      shown.read);
-  if (shown.decode) text += fmt::format(", decode from repetition {}", *shown.decode);
-  if (shown.pipeline) text += fmt::format(", pipeline from repetition {}", *shown.pipeline);
-  if (shown.transfer) text += fmt::format(", transfer from repetition {}", *shown.transfer);
-  return text + "\n";
-}
-
-void repeated(const bench::RunResult& result, std::string& out) {
-  if (result.repeated.empty()) return;
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "\nmedian of {} repetitions ({}), and the range expected for the median of as many more:\n",
-                 result.repetitions.size(), interval_name(result));
-  for (const bench::RepeatedMetric& row : result.repeated) fmt::format_to(to, "{:<38}{}\n", row.metric, row.text);
-  if (result.shown_repetitions) out += shown_repetitions(*result.shown_repetitions);
 }
 
 /// Those whose samples are like the data: JPEGs, or not.
@@ -160,7 +133,9 @@ cli::Answer answer_run(const bench::RunResult& result, std::size_t rows) {
   std::string& out = answer.body;
   out += '\n';
   stage_table(result, out);
-  repeated(result, out);
+  out += repeated_text(result.repeated, result.repetitions.size());
+  if (!result.repeated.empty())
+    out += "hints, and each stage in the JSON, come from the repetition with its median rate\n";
   presets(result, out);
   add_loader(result, rows, answer);
   add_hints(result, rows, answer);

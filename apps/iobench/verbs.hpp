@@ -14,7 +14,7 @@ struct DecodeResult;
 struct EnvResult;
 struct ModelResult;
 struct PipelineResult;
-struct ReadResult;
+struct RepeatedReadResult;
 struct RunResult;
 struct SweepResult;
 struct TransferResult;
@@ -59,7 +59,7 @@ cli::Answer answer_pipeline(const bench::PipelineResult& result);
 
 /// `iobench read` in text: of a store first whether to stream or to stage, or without a job what it gives; then, as of
 /// local files from the start, all fields.
-cli::Answer answer_read(const bench::ReadResult& result);
+cli::Answer answer_read(const bench::RepeatedReadResult& result);
 
 /// `iobench run` in text: the verdict first, what would close the gap, the table of stages
 /// with required, measured and headroom, the DataLoader, hints. `rows`: of the terminal, which decide what is left to

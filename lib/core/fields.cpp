@@ -1,5 +1,7 @@
 #include "core/fields.hpp"
 
+#include <algorithm>
+
 #include "core/text.hpp"
 
 namespace shardkit {
@@ -22,6 +24,20 @@ std::string json_name(const Field& field, Unit group) {
   const std::string_view suffix = unit_suffix(field.unit);
   if (!contains_words(name, suffix)) name += suffix;
   return name;
+}
+
+void FieldList::keep_metrics(FieldNode& group, std::size_t first, bool judged) {
+  const auto is_of_no_metric = [&](FieldNode& node) {
+    const auto has_role = [&](CompareRole role) {
+      return node.field.comparison && node.field.comparison->role == role;
+    };
+    const bool is_metric = has_role(CompareRole::metric) || (judged && has_role(CompareRole::judged));
+    if (node.kind != FieldKind::group) return !is_metric;
+    keep_metrics(node, 0, is_metric);
+    return node.absent ? !is_metric && !has_role(CompareRole::stage) : node.children.empty();
+  };
+  const auto begin = group.children.begin() + static_cast<std::ptrdiff_t>(first);
+  group.children.erase(std::remove_if(begin, group.children.end(), is_of_no_metric), group.children.end());
 }
 
 FieldNode& FieldList::add(const Field& field, FieldKind kind, bool optional) {

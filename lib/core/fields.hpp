@@ -53,6 +53,7 @@ enum class Better { higher, lower };
 enum class CompareRole {
   metric,         ///< of a result: it is compared; a group by its members that are `judged`
   judged,         ///< has the role of its group, if that has one
+  stage,          ///< a group of a result: the result of another verb, whose fields are compared under its name
   condition,      ///< of a result: results that differ in it cannot be compared
   own_condition,  ///< the same, but not if the result is a stage of another verb's
   data,           ///< a condition if both name different data; else it depends on how far the budget went
@@ -81,6 +82,7 @@ inline constexpr Comparison kCondition{CompareRole::condition};
 inline constexpr Comparison kOwnCondition{CompareRole::own_condition};
 inline constexpr Comparison kCircumstance{CompareRole::circumstance};
 inline constexpr Comparison kJudged{CompareRole::judged};
+inline constexpr Comparison kStage{CompareRole::stage};
 inline constexpr Comparison kMayDiffer{CompareRole::free};
 
 /// Marks an option that affects the written bytes: it is stored in the plan, and another value gives another plan.
@@ -249,6 +251,14 @@ class FieldList {
   /// The heading under which help shows the options that follow, such as "Shards"; it may come again later.
   void topic(std::string_view name) { topic_ = name; }
 
+  /// Of the members that `describe` lists, only the metrics, and the groups that contain some. An absent stage stays.
+  template <class Describe>
+  void metrics(const Describe& describe) {
+    const std::size_t before = open_.back()->children.size();
+    describe();
+    keep_metrics(*open_.back(), before, false);
+  }
+
   template <FieldValue T>
   void field(const Field& field, T& value) {
     FieldNode& node = add(field, kKindOf<T>);
@@ -320,6 +330,8 @@ class FieldList {
                                        : std::same_as<T, double>        ? FieldKind::number
                                                                         : FieldKind::text;
 
+  /// From the member with number `first`. `judged`: the group is a metric.
+  static void keep_metrics(FieldNode& group, std::size_t first, bool judged);
   FieldNode& add(const Field& field, FieldKind kind, bool optional = false);
   FieldNode& add_choice(const Field& field, std::optional<std::size_t> index, std::span<const std::string_view> names,
                         ChoiceTarget target);

@@ -321,10 +321,10 @@ std::optional<Section> epochs(const Source& source) {
   return section;
 }
 
-/// The value of a metric in a repetition, which has it below the name of its stage: that of `run` itself is not named.
-std::optional<double> value_in(const Json& repetition, std::string_view metric) {
-  constexpr std::string_view kOfRun = "run.";
-  return number_at(repetition, metric.starts_with(kOfRun) ? metric.substr(kOfRun.size()) : metric);
+/// The value of a metric in a repetition of `verb`, which has that of a stage below the stage's name.
+std::optional<double> value_in(const Json& repetition, const std::string& verb, std::string_view metric) {
+  const bool own = metric.starts_with(verb + ".");
+  return number_at(repetition, own ? metric.substr(verb.size() + 1) : metric);
 }
 
 std::optional<Section> repeated(const Source& source) {
@@ -344,7 +344,8 @@ std::optional<Section> repeated(const Source& source) {
          fmt::format("{} to {}", percent_text(relative("low").value_or(0)), percent_text(relative("high").value_or(0))),
          0, relative("low"), relative("high")});
     for (const Json& repetition : list_at(source.result, "repetitions")) {
-      if (const auto value = value_in(repetition, metric)) ranges.back().after.push_back(*value / median - 1);
+      if (const auto value = value_in(repetition, source.verb, metric))
+        ranges.back().after.push_back(*value / median - 1);
     }
   }
   Section section{.heading = "Repetitions", .figures = {range_chart("Spread of the repetitions", ranges)}};

@@ -73,20 +73,6 @@ std::optional<Section> measured(const Source& source) {
   return std::nullopt;
 }
 
-/// The repetitions of `read --repeat`.
-std::optional<Section> read_repetitions(const Source& source) {
-  const Json& rows = list_at(source.result, "repetitions");
-  if (source.verb != "read" || rows.size() < 2) return std::nullopt;
-  Curve curve{"", {}, Color::first, true, false};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto rate = number_at(rows[i], "bytes_per_second");
-    if (rate) curve.points.push_back({double(i + 1), *rate});
-  }
-  const Axes axes{.x_text = count_text, .y_text = bytes_rate_text, .x_name = "repetition", .ticks_at_points = true};
-  return Section{.heading = "Repetitions",
-                 .figures = {line_chart("Rate of each repetition", std::span(&curve, 1), axes)}};
-}
-
 std::optional<Section> checkpoints(const Source& source) {
   if (source.verb != "checkpoint") return std::nullopt;
   const Json& rows = list_at(source.result, "rows");
@@ -155,7 +141,7 @@ std::optional<Section> supplies(const Source& source) {
 }  // namespace
 
 std::span<const SectionOf> verb_sections() {
-  static constexpr auto sections = std::to_array<SectionOf>({measured, read_repetitions, needs, supplies, checkpoints});
+  static constexpr auto sections = std::to_array<SectionOf>({measured, needs, supplies, checkpoints});
   return sections;
 }
 

@@ -11,8 +11,8 @@ using namespace shardkit::bench;
 
 namespace {
 
-ReadResult of_store() {
-  ReadResult result;
+RepeatedReadResult of_store() {
+  RepeatedReadResult result;
   result.bytes_per_second = 500e6;
   result.store.emplace();
   result.store->knee_connections = 16;
@@ -23,7 +23,7 @@ ReadResult of_store() {
 }  // namespace
 
 TEST_CASE("of a store the verdict is the first line, and a line for the connections follows") {
-  const ReadResult result = of_store();
+  const RepeatedReadResult result = of_store();
   const std::string report = report_text(answer_read(result), false);
   CHECK(report.starts_with(result.store->streaming->text + " (1.00 s)\n"));
   CHECK(report.find("  connection  ") != std::string::npos);
@@ -31,14 +31,14 @@ TEST_CASE("of a store the verdict is the first line, and a line for the connecti
 }
 
 TEST_CASE("without a job the first line says what the store gives, and how to have a verdict") {
-  ReadResult result = of_store();
+  RepeatedReadResult result = of_store();
   result.store->streaming.reset();
   CHECK(report_text(answer_read(result), false)
             .starts_with("the store delivers 500 MB/s with 16 connections; use --required-rate"));
 }
 
 TEST_CASE("of local files the first line is the rate and the state of the cache that it was read from") {
-  ReadResult result;
+  RepeatedReadResult result;
   result.bytes_per_second = 322e6;
   result.engine = "pread";
   result.threads = 2;
@@ -54,7 +54,7 @@ TEST_CASE("of local files the first line is the rate and the state of the cache 
 }
 
 TEST_CASE("steady is yes or no, and of a run too short to tell not known, with the reason") {
-  ReadResult result;
+  RepeatedReadResult result;
   result.read_seconds = 0.003;
   CHECK(report_text(answer_read(result), false).find("only 3 ms were measured\n") != std::string::npos);
   result.steady = true;
@@ -62,7 +62,7 @@ TEST_CASE("steady is yes or no, and of a run too short to tell not known, with t
 }
 
 TEST_CASE("shares of the time of an epoch, and of what was cached, are in percent") {
-  ReadResult result;
+  RepeatedReadResult result;
   result.cache.residency_before_ratio = 0.0066;
   result.imagefolder.emplace().operations = {{"open", 400, 1000, 0.001, 0.002, 0.125}};
   const std::string report = report_text(answer_read(result), false);

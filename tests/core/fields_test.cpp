@@ -42,3 +42,47 @@ TEST_CASE("a group's unit is not said again by its members") {
 }
 
 TEST_CASE("operands are lower-case in JSON") { CHECK(name("SRC", Unit::none) == "src"); }
+
+TEST_CASE("of a result only the metrics can be described, with the groups that contain them") {
+  struct Times {
+    double p50 = 1;
+    double p99 = 2;
+    void describe(FieldList& v) {
+      v.field({"p50", "half"}, p50);
+      v.field({"p99", "nearly all", kJudged}, p99);
+    }
+  };
+  struct Result {
+    double rate = 3;
+    double seconds = 4;
+    std::string name = "x";
+    Times latency;
+    Times other;
+    std::optional<Times> stage;
+    std::optional<Times> absent;
+    std::vector<Times> rows{Times{}};
+    void describe(FieldList& v) {
+      v.field({"rate", "r", metric(Better::higher)}, rate);
+      v.field({"seconds", "s", kCondition}, seconds);
+      v.field({"name", "n"}, name);
+      v.field({"latency", "l", metric(Better::lower)}, latency);
+      v.field({"other", "o"}, other);
+      v.field({"stage", "s", kStage}, stage);
+      v.field({"absent", "a"}, absent);
+      v.field({"rows", "r"}, rows);
+    }
+  };
+  Result result;
+  FieldList fields(FieldList::Of::values);
+  fields.field({"before", "stays"}, result.seconds);
+  fields.metrics([&] { result.describe(fields); });
+  const std::vector<FieldNode> tree = fields.take();
+  REQUIRE(tree.size() == 4);
+  CHECK(tree[0].name == "before");
+  CHECK(tree[1].name == "rate");
+  CHECK(tree[2].name == "latency");
+  REQUIRE(tree[2].children.size() == 1);
+  CHECK(tree[2].children[0].name == "p99");
+  CHECK(tree[3].name == "stage");
+  CHECK(tree[3].absent);
+}

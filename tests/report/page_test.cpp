@@ -232,8 +232,10 @@ TEST_CASE("results of single verbs have what they measured") {
         std::vector<std::string>{"What the job needs", "What the node delivers"});
   const Json listed{{"presets", {{{"name", "resnet50-h100"}, {"samples_per_second", 1786.0}}}}};
   CHECK(headings(page_of(envelope("model", listed))) == std::vector<std::string>{"Published workloads"});
-  const Json repeated{{"repetitions", {{{"bytes_per_second", 1e9}}, {{"bytes_per_second", 2e9}}}}};
+  const Json repeated{{"repeated", {{{"metric", "read.bytes_per_second"}, {"median", 1.5e9}}}},
+                      {"repetitions", {{{"bytes_per_second", 1e9}}, {{"bytes_per_second", 2e9}}}}};
   CHECK(headings(page_of(envelope("read", repeated))) == std::vector<std::string>{"Repetitions"});
+  CHECK(count_of(html(page_of(envelope("read", repeated))), "class=\"after\"") == 2);
 }
 
 TEST_CASE("seconds without data are part of the plot, and the table has the rates of the plot") {

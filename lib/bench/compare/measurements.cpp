@@ -218,7 +218,7 @@ Verb verb(std::string_view name) {
 }
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{verb<ReadOptions, ReadResult>("read"),
+  static const std::vector<Verb> all{verb<RepeatedReadOptions, ReadResult>("read"),
                                      verb<DecodeBenchOptions, DecodeResult>("decode"),
                                      verb<PipelineOptions, PipelineResult>("pipeline"),
                                      verb<CheckpointOptions, CheckpointResult>("checkpoint"),
@@ -228,15 +228,12 @@ const std::vector<Verb>& verbs() {
   return all;
 }
 
-/// The stages of a run are verbs of their own.
-bool is_stage(const FieldNode& node) { return std::ranges::find(verbs(), node.name, &Verb::name) != verbs().end(); }
-
 /// `group` is the role of the group that holds `nodes`.
 void collect(std::string_view verb, const std::vector<FieldNode>& nodes, const std::string& prefix,
              const std::optional<Comparison>& group, std::vector<ComparedField>& fields) {
   for (const FieldNode& node : nodes) {
-    if (node.kind == FieldKind::list || (node.kind == FieldKind::group && is_stage(node))) continue;
     std::optional<Comparison> comparison = node.field.comparison;
+    if (node.kind == FieldKind::list || (comparison && comparison->role == CompareRole::stage)) continue;
     if (comparison && comparison->role == CompareRole::judged) comparison = group;
     if (node.kind == FieldKind::group) {
       collect(verb, node.children, prefix + node.name + ".", comparison, fields);

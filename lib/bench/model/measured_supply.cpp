@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -41,8 +42,8 @@ const Json* row_of(const Json& result, const char* list, const char* key, std::s
   return nullptr;
 }
 
-/// Decoding and reading share the cores: the table of stages contains the rate of both together. If the pipeline was
-/// measured, its rate replaces that of the slower one, and the other is not below it, as in the verdict of the run.
+/// Decoding and reading share the cores: the table of stages contains the rate of both together. They are judged as in
+/// the verdict of the run.
 void take_stages(const Json& result, Supply& supply) {
   const auto rate_of = [&](std::string_view stage) {
     const Json* row = row_of(result, "stages", "stage", stage);
@@ -52,12 +53,11 @@ void take_stages(const Json& result, Supply& supply) {
   const auto pipeline = rate_of(stage::kPipeline);
   const auto read = rate_of(stage::kRead);
   if (!pipeline || !read || *read <= 0 || !supply.decode_samples_per_second) return;
-  const bool reading_is_slower = *read < *supply.decode_samples_per_second;
-  const double reading = reading_is_slower ? *pipeline : std::max(*read, *pipeline);
-  double& decoding = *supply.decode_samples_per_second;
-  decoding = reading_is_slower ? std::max(decoding, *pipeline) : *pipeline;
+  const std::vector<StageRate> judged =
+      measured_together({{stage::kDecode, *supply.decode_samples_per_second}, {stage::kRead, *read}}, *pipeline);
+  supply.decode_samples_per_second = judged.front().samples_per_second;
   for (auto* rate : {&supply.read_bytes_per_second, &supply.read_samples_per_second}) {
-    if (*rate) **rate *= reading / *read;
+    if (*rate) **rate *= judged.back().samples_per_second / *read;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "bench/read/read_work.hpp"
 #include "bench/read/store_read.hpp"
 #include "core/error.hpp"
+#include "core/field_tree.hpp"
 #include "core/remedies.hpp"
 #include "stats/summary.hpp"
 #include "system/limits.hpp"
@@ -70,14 +71,14 @@ ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> f
   return result;
 }
 
-struct RepetitionRun {
+struct PassesRun {
   ReadMeasurement measured;
   std::uint64_t passes = 0;
   std::string hint;  ///< of the work; empty for none
 };
 
 void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string& device, Context& context,
-              RepetitionRun& run) {
+              PassesRun& run) {
   const auto work = make_work(plan, limits, context);
   const std::uint64_t threads = threads_of(plan.options);
   std::vector<ReadTally> tallies(threads);
@@ -108,15 +109,15 @@ void start_progress(const ReadPlan& plan, const ReadLimits& limits, Progress& pr
   progress.budget_seconds = limits.most_seconds.value_or(limits.least_seconds);
 }
 
-/// One repetition. The caches are in the requested state at its start; before further passes of cold reads they are
-/// dropped again, which is not timed. Reads that may not be repeated (may_read_again()) end after one pass, unless
-/// `is_warm`: everything was in memory.
-RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::string& device, Context& context) {
+/// As many passes as --min-time needs. The caches are in the requested state at the start. Before further passes of
+/// cold reads they are dropped again, which is not timed. Reads that may not be repeated (may_read_again()) end after
+/// one pass, unless `is_warm`: everything was in memory.
+PassesRun run_passes(const ReadPlan& plan, bool is_warm, const std::string& device, Context& context) {
   const ReadOptions& options = plan.options;
   const double least = options.min_time.value_or(0);
   const bool drops = !options.direct && options.cache == CacheRequest::cold;
   const bool goes_round = !drops && (is_warm || may_read_again(options));
-  RepetitionRun run;
+  PassesRun run;
   double preparing = 0;
   while (true) {
     ReadLimits limits{{{}, goes_round ? least : 0}, options.samples};
@@ -133,73 +134,19 @@ RepetitionRun run_repetition(const ReadPlan& plan, bool is_warm, const std::stri
   }
 }
 
-ReadRepetition repetition_of(const RepetitionRun& run) {
-  const ReadTally& total = run.measured.total;
-  const stats::LatencyQuantiles latency = total.latency.quantiles();
-  return {static_cast<double>(total.bytes) / run.measured.timing.seconds,
-          total.bytes,
-          run.measured.timing.seconds,
-          run.passes,
-          is_steady(run.measured.timing),
-          latency.p50,
-          latency.p99};
-}
-
-/// Runs all repetitions, after a stop those before it; before each but the first the caches are brought into their
-/// state again.
-std::vector<RepetitionRun> run_repetitions(const ReadPlan& plan, bool is_warm, const std::string& device,
-                                           Context& context) {
-  std::vector<RepetitionRun> runs;
-  while (runs.size() < plan.options.repeat && (runs.empty() || !context.stop_token().stop_requested())) {
-    try {
-      if (!runs.empty() && !plan.options.direct) prepare_cache(plan.files, plan.options.cache, {}, context);
-      runs.push_back(run_repetition(plan, is_warm, device, context));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::cancelled || runs.empty()) throw;
-    }
-  }
-  return runs;
-}
-
-void add_rates(const ReadMeasurement& all, const std::vector<RepetitionRun>& runs, ReadResult& result) {
-  std::vector<double> rates;
-  result.steady = true;
-  for (const RepetitionRun& run : runs) {
-    const ReadRepetition repetition = repetition_of(run);
-    rates.push_back(repetition.bytes_per_second);
-    result.steady = are_steady(result.steady, repetition.steady);
-    if (runs.size() > 1) result.repetitions.push_back(repetition);
-  }
-  const stats::Summary summary = stats::summarize(rates);
-  result.bytes_per_second = summary.median;
-  if (runs.size() == 1) {
-    result.bytes_per_second_interval = rate_interval(all.timing, result.bytes_per_second);
-  } else {
-    result.bytes_per_second_interval = summary.interval();
-  }
-}
-
-void add_measurement(const ReadPlan& plan, const std::vector<RepetitionRun>& runs, ReadResult& result) {
-  ReadMeasurement all;
-  result.passes = 0;
-  for (const RepetitionRun& run : runs) {
-    const ReadMeasurement& measured = run.measured;
-    all.add(measured.timing, {measured.total}, system::DiskCounters{}, measured.device);
-    *result.passes += run.passes;
-  }
-  const ReadTally& total = all.total;
-  add_rates(all, runs, result);
-  all.add_totals(result);
-  if (!runs.front().hint.empty()) result.hints.push_back(runs.front().hint);
+void add_measurement(const ReadPlan& plan, const PassesRun& run, ReadResult& result) {
+  const auto& [total, timing, device] = run.measured;
+  result.passes = run.passes;
+  result.steady = is_steady(timing);
+  result.bytes_per_second = static_cast<double>(total.bytes) / timing.seconds;
+  result.bytes_per_second_interval = rate_interval(timing, result.bytes_per_second);
+  run.measured.add_totals(result);
+  if (!run.hint.empty()) result.hints.push_back(run.hint);
   if (!plan.counts_samples) return;
+  const auto samples = static_cast<double>(total.samples);
   result.samples = total.samples;
-  // With repetitions: at the median rate.
-  const double of_bytes =
-      static_cast<double>(total.samples) / static_cast<double>(std::max<std::uint64_t>(total.bytes, 1));
-  result.samples_per_second =
-      runs.size() > 1 ? result.bytes_per_second * of_bytes : static_cast<double>(total.samples) / all.timing.seconds;
-  result.mean_sample =
-      total.samples > 0 ? static_cast<double>(total.sample_bytes) / static_cast<double>(total.samples) : 0;
+  result.samples_per_second = samples / timing.seconds;
+  result.mean_sample = samples > 0 ? static_cast<double>(total.sample_bytes) / samples : 0;
 }
 
 void check_counting(const ReadOptions& options, const InputSet& input) {
@@ -232,9 +179,9 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   result.cache.residency_before_ratio = residency(files, asking);
   result.cache.state = options.direct ? CacheState::direct : cache_state(result.cache, result.storage.storage_class);
   NeighborWatch watch(result.storage);
-  const auto runs = run_repetitions(plan, result.cache.state == CacheState::warm, result.storage.device, context);
+  const PassesRun run = run_passes(plan, result.cache.state == CacheState::warm, result.storage.device, context);
   result.neighbors = watch.so_far();
-  add_measurement(plan, runs, result);
+  add_measurement(plan, run, result);
   result.interrupted = context.stop_token().stop_requested();
   if (!result.interrupted) result.cache.residency_after_ratio = residency(files, asking);
   if (const auto remark = engine->remark()) context.warn("plain_buffers", *remark);
@@ -307,7 +254,7 @@ void ReadMeasurement::add_totals(ReadResult& result) const {
 
 ReadResult read(const ReadOptions& options, Context& context) {
   if (options.mode == ReadMode::imagefolder && std::ranges::none_of(options.paths, catalog::is_address)) {
-    check_read_options(options);
+    check_read_options(options, ReadKind::folders);
     return warned(read_folders(options, context), context);
   }
   StoreReader reader(options, context);
@@ -316,9 +263,38 @@ ReadResult read(const ReadOptions& options, Context& context) {
 }
 
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context) {
-  check_read_options(options);
+  check_read_options(options, ReadKind::files);
   if (!options.sample_bytes) return read_files(options, input, context);
   return read_files(options, in_rows(input, *options.sample_bytes), context);
+}
+
+RepeatedReadResult read_repeatedly(const RepeatedReadOptions& options, Context& context) {
+  check_ranges(options);
+  const bool of_store = std::ranges::any_of(options.paths, catalog::is_address);
+  if (options.repeat > 1 && !of_store && !may_read_again(options)) {
+    throw usage_error(
+        "--repeat needs --cache cold, --cache warm or --direct, because after the first read the data is in memory");
+  }
+  auto measured = measure_repeatedly<ReadResult>(options, [&] { return read(options, context); });
+  std::vector<double> rates;
+  for (const ReadResult& one : measured.results) rates.push_back(one.bytes_per_second);
+  RepeatedReadResult result;
+  static_cast<ReadResult&>(result) = measured.results[median_repetition(rates)];
+  result.interrupted = measured.interrupted;
+  result.failure = measured.failure;
+  if (options.repeat > 1) result.set("read", std::move(measured.results));
+  return result;
+}
+
+void RepeatedReadOptions::describe(FieldList& v) {
+  ReadOptions::describe(v);
+  v.topic("Measurement");
+  RepeatOption::describe(v);
+}
+
+void RepeatedReadResult::describe(FieldList& v) {
+  ReadResult::describe(v);
+  Repeated::describe(v);
 }
 
 void ReadOptions::describe(FieldList& v) {
@@ -354,10 +330,6 @@ void ReadOptions::describe(FieldList& v) {
       {"min-time", Unit::seconds, "read the data repeatedly for this time, restoring the cache state before each pass",
        above(0), Misnomers{"min-seconds seconds"}},
       min_time);
-  v.field({"repeat", Unit::count,
-           "number of measurements, each from a restored cache state; the result is the median and its interval",
-           kMayDiffer, between(1, 1000)},
-          repeat);
   v.field({"sample-bytes", Unit::bytes, "for local files: read samples of this size", between(1, 1ULL << 40U),
            Misnomers{"sample-size"}},
           sample_bytes);
@@ -375,94 +347,6 @@ void DeviceActivity::describe(FieldList& v) {
   v.field({"mean_request", Unit::bytes, "mean size of a request"}, mean_request);
   v.field({"mean_wait", Unit::seconds, "mean latency of a request"}, mean_wait);
   v.field({"mean_queue", "mean number of requests in flight"}, mean_queue);
-}
-
-void ReadRepetition::describe(FieldList& v) {
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time"}, bytes_per_second);
-  v.field({"bytes", Unit::bytes, "bytes read"}, bytes);
-  v.field({"read_seconds", Unit::seconds, "elapsed time"}, read_seconds);
-  v.field({"passes", Unit::count, "passes, each after restoring the cache state"}, passes);
-  v.field({"steady",
-           "false if the rate drifted by more than 10 %; null if the run took less than 1 s, too short to find out"},
-          steady);
-  v.field({"p50", Unit::seconds, "half of the reads took at most this long"}, p50);
-  v.field({"p99", Unit::seconds, "99 of 100 reads took at most this long"}, p99);
-}
-
-void FolderOperation::describe(FieldList& v) {
-  v.field({"name", "call: list (a folder), open, stat, read (a whole file) or close"}, name);
-  v.field({"count", Unit::count, "number of calls"}, count);
-  v.field({"per_second", Unit::per_second, "rate of calls by threads that do nothing else"}, per_second);
-  v.field({"p50", Unit::seconds, "half of the calls took at most this long"}, p50);
-  v.field({"p99", Unit::seconds, "99 of 100 calls took at most this long"}, p99);
-  v.field({"time_ratio", Unit::ratio, "share of the time of an epoch; 0 for list, because loaders list once"},
-          time_ratio);
-}
-
-void FolderReport::describe(FieldList& v) {
-  v.field({"folders", Unit::count, "folders listed"}, folders);
-  v.field({"files", Unit::count, "files found, without hidden ones"}, files);
-  v.field({"list_seconds", Unit::seconds, "time to list them, one folder after another like torchvision"},
-          list_seconds);
-  v.field({"files_per_second", Unit::per_second, "rate of files opened, read and closed by all threads"},
-          files_per_second);
-  v.field({"metadata_operations_per_second", Unit::per_second,
-           "rate of opens, stats and closes by threads that do not read"},
-          metadata_operations_per_second);
-  v.field({"epoch", Unit::seconds, "time to read each file once at that rate"}, epoch_seconds);
-  v.field({"epoch_hours", "the same time in hours"}, epoch_hours);
-  v.field({"metadata_cache", "state of names and attributes: cold, warm, or as_found (not prepared)"}, metadata_cache);
-  v.field({"operations", "one row per kind of call"}, operations);
-}
-
-void StreamingVerdict::describe(FieldList& v) {
-  v.field({"text", "the verdict in one line"}, text);
-  v.field({"verdict", "stream from the store, or stage to a local disk first"}, verdict);
-  v.field({"required_bytes_per_second", Unit::bytes_per_second, "rate that the job reads"}, required_bytes_per_second);
-  v.field({"headroom_ratio", Unit::factor, "measured divided by required rate; stream at 1.2 or more"}, headroom_ratio);
-  v.field({"staging_seconds", Unit::seconds, "time to copy the whole set here once, at the measured rate"},
-          staging_seconds);
-  v.field({"epoch_seconds", Unit::seconds, "time of an epoch at the required rate"}, epoch_seconds);
-  v.field({"epoch_stall_seconds", Unit::seconds, "time that streaming adds to each epoch"}, epoch_stall_seconds);
-  v.field({"break_even_epochs", "number of epochs after which staging has taken less time; absent: never"},
-          break_even_epochs);
-}
-
-void StoreLevel::describe(FieldList& v) {
-  v.field({"connections", Unit::count, "requests in flight"}, connections);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "rate of all connections"}, bytes_per_second);
-  v.field({"bytes_per_second_per_connection", Unit::bytes_per_second, "rate per connection"},
-          bytes_per_second_per_connection);
-  v.field({"ttfb_p50", Unit::seconds, "half of the first bytes arrived within this time"}, ttfb_p50);
-  v.field({"ttfb_p99", Unit::seconds, "99 of 100 first bytes arrived within this time"}, ttfb_p99);
-  v.field({"requests", Unit::count, "requests completed"}, requests);
-  v.field({"retries", Unit::count, "requests repeated"}, retries);
-  v.field({"throttled", Unit::count, "requests repeated because the store was busy (503, 429)"}, throttled);
-  v.field({"steady",
-           "false if the rate drifted by more than 10 % or no request was completed; null if it took less than 1 s, "
-           "too short to find out"},
-          steady);
-}
-
-void StoreReport::describe(FieldList& v) {
-  v.field({"streaming", "stream or stage; absent without a requirement"}, streaming);
-  v.field({"location", "bytes read"}, location);
-  v.field({"set_bytes", Unit::bytes, "bytes of all objects given"}, set_bytes);
-  v.field({"objects_without_ranges", Unit::count, "objects that the server sends only as a whole"},
-          objects_without_ranges);
-  v.field({"objects_changed", Unit::count, "objects that changed or disappeared during the measurement"},
-          objects_changed);
-  v.field({"knee_connections", Unit::count, "smallest number of connections that reached 95 % of the best rate"},
-          knee_connections);
-  v.field({"best_bytes_per_second", Unit::bytes_per_second, "best rate with any number of connections"},
-          best_bytes_per_second);
-  v.field({"bytes_per_second_per_connection", Unit::bytes_per_second, "rate per connection at the knee"},
-          bytes_per_second_per_connection);
-  v.field({"ttfb", Unit::seconds, "time to the first byte at the knee, with open connections"}, ttfb);
-  v.field({"cpu_seconds_per_gb", "CPU seconds of this client per 10^9 bytes"}, cpu_seconds_per_gb);
-  v.field({"retries", Unit::count, "requests repeated, in total"}, retries);
-  v.field({"throttled", Unit::count, "requests repeated because the store was busy"}, throttled);
-  v.field({"levels", "one row per number of connections"}, levels);
 }
 
 void ReadResult::describe(FieldList& v) {
@@ -489,12 +373,11 @@ void ReadResult::describe(FieldList& v) {
   v.field({"passes", Unit::count, "number of passes over the data"}, passes);
   v.field({"read_seconds", Unit::seconds, "elapsed time"}, read_seconds);
   v.field({"cpu_seconds", Unit::seconds, "CPU time"}, cpu_seconds);
-  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time; with repetitions the median",
-           metric(Better::higher)},
+  v.field({"bytes_per_second", Unit::bytes_per_second, "bytes divided by time", metric(Better::higher)},
           bytes_per_second);
   v.field({"bytes_per_second_interval", Unit::bytes_per_second,
-           "95 % interval of the median over slices of 0.1 s, or over repetitions (the full range if there are fewer "
-           "than 6). Absent if the run took less than 1 s or the rate lies outside"},
+           "95 % interval of the median over slices of 0.1 s; absent if the run took less than 1 s or the rate lies "
+           "outside"},
           bytes_per_second_interval);
   v.field({"steady",
            "false if the rate drifted by more than 10 %; null if the run took less than 1 s, too short to find out"},
@@ -510,7 +393,6 @@ void ReadResult::describe(FieldList& v) {
   v.field({"latency", Unit::seconds, "latency of one read: a block, or a sample in random mode", metric(Better::lower)},
           latency);
   v.field({"latency_histogram", "histogram of latencies, by powers of two"}, latency_histogram);
-  v.field({"repetitions", "each repetition, if there was more than one"}, repetitions);
   describe_surroundings(v, *this);
 }
 

@@ -9,6 +9,9 @@
 
 #include "bench/machine/cache_state.hpp"
 #include "bench/machine/neighbors.hpp"
+#include "bench/read/folder_report.hpp"
+#include "bench/read/store_report.hpp"
+#include "bench/repetition/repetitions.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/second_watch.hpp"
 #include "bench/timing/timed_run.hpp"
@@ -29,23 +32,6 @@ enum class ReadMode {
 };
 constexpr auto enum_names(ReadMode) { return std::to_array<std::string_view>({"sequential", "random", "imagefolder"}); }
 
-enum class StreamOrStage { stream, stage };
-constexpr auto enum_names(StreamOrStage) { return std::to_array<std::string_view>({"stream", "stage"}); }
-
-/// Whether training can stream from the store.
-struct StreamingVerdict {
-  StreamOrStage verdict = StreamOrStage::stream;
-  std::string text;  ///< one line
-  double required_bytes_per_second = 0;
-  double headroom_ratio = 0;                ///< measured divided by required rate
-  double staging_seconds = 0;               ///< time to copy the whole set to this node once
-  double epoch_seconds = 0;                 ///< of training at the required rate
-  double epoch_stall_seconds = 0;           ///< time that streaming adds to each epoch
-  std::optional<double> break_even_epochs;  ///< after which staging has taken less time; empty: never
-
-  void describe(FieldList& v);
-};
-
 struct ReadOptions {
   std::vector<std::string> paths;
   ReadMode mode = ReadMode::sequential;
@@ -58,7 +44,6 @@ struct ReadOptions {
   std::optional<std::uint64_t> samples;
   std::optional<double> budget;
   std::optional<double> min_time;
-  std::uint64_t repeat = 1;
   std::optional<std::uint64_t> sample_bytes;  ///< local files are rows of samples of this size
   std::optional<double> required_rate;        ///< for stores: bytes per second that the job reads
   catalog::StoreAccess access;
@@ -79,83 +64,6 @@ struct DeviceActivity {
   double mean_request = 0;
   double mean_wait = 0;
   double mean_queue = 0;
-
-  void describe(FieldList& v);
-};
-
-/// One of several repetitions.
-struct ReadRepetition {
-  double bytes_per_second = 0;
-  std::uint64_t bytes = 0;
-  double read_seconds = 0;
-  std::uint64_t passes = 0;
-  std::optional<bool> steady;  ///< empty: the run was too short to find out
-  double p50 = 0;
-  double p99 = 0;
-
-  void describe(FieldList& v);
-};
-
-/// State of names and attributes (dentries, inodes) when they were read.
-enum class MetadataCache { as_found, cold, warm };
-constexpr auto enum_names(MetadataCache) { return std::to_array<std::string_view>({"as_found", "cold", "warm"}); }
-
-/// One kind of call.
-struct FolderOperation {
-  std::string name;  ///< list (a folder), open, stat, read (a whole file), close
-  std::uint64_t count = 0;
-  double per_second = 0;  ///< count x threads / time of all of them: the rate of threads that do nothing else
-  double p50 = 0;
-  double p99 = 0;
-  double time_ratio = 0;  ///< share of the time of an epoch; 0 for list
-
-  void describe(FieldList& v);
-};
-
-struct FolderReport {
-  std::uint64_t folders = 0;
-  std::uint64_t files = 0;
-  double list_seconds = 0;
-  double files_per_second = 0;
-  double metadata_operations_per_second = 0;
-  double epoch_seconds = 0;
-  double epoch_hours = 0;
-  MetadataCache metadata_cache = MetadataCache::as_found;
-  std::vector<FolderOperation> operations;
-
-  void describe(FieldList& v);
-};
-
-/// One number of connections.
-struct StoreLevel {
-  std::uint64_t connections = 0;
-  double bytes_per_second = 0;
-  double bytes_per_second_per_connection = 0;
-  std::optional<double> ttfb_p50;
-  std::optional<double> ttfb_p99;
-  std::uint64_t requests = 0;
-  std::uint64_t retries = 0;
-  std::uint64_t throttled = 0;
-  std::optional<bool> steady;  ///< empty: the run was too short to find out
-
-  void describe(FieldList& v);
-};
-
-/// Additional results for a store.
-struct StoreReport {
-  std::optional<StreamingVerdict> streaming;  ///< empty without a requirement
-  std::string location;
-  std::uint64_t set_bytes = 0;
-  std::uint64_t objects_without_ranges = 0;
-  std::uint64_t objects_changed = 0;
-  std::uint64_t knee_connections = 0;
-  double best_bytes_per_second = 0;
-  double bytes_per_second_per_connection = 0;
-  std::optional<stats::LatencyQuantiles> ttfb;
-  double cpu_seconds_per_gb = 0;
-  std::uint64_t retries = 0;
-  std::uint64_t throttled = 0;
-  std::vector<StoreLevel> levels;
 
   void describe(FieldList& v);
 };
@@ -183,7 +91,6 @@ struct ReadResult {
   std::optional<double> unpack_cpu_seconds_per_sample;  ///< of compressed shards
   stats::LatencyQuantiles latency;
   std::vector<stats::LatencyStep> latency_histogram;
-  std::vector<ReadRepetition> repetitions;  ///< empty for a single repetition
   CacheReport cache;
   system::StorageFacts storage;
   std::optional<DataOnDisk> on_disk;
@@ -206,5 +113,17 @@ struct ReadResult {
 ReadResult read(const ReadOptions& options, Context& context);
 /// The same for existing local files; options.paths is ignored.
 ReadResult read(const ReadOptions& options, const InputSet& input, Context& context);
+
+struct RepeatedReadOptions : ReadOptions, RepeatOption {
+  void describe(FieldList& v);
+};
+
+/// The result of the repetition with the median rate.
+struct RepeatedReadResult : ReadResult, Repeated<ReadResult> {
+  void describe(FieldList& v);
+};
+
+/// `iobench read` itself. Throws Error{usage} for several repetitions of which only the first would read from storage.
+RepeatedReadResult read_repeatedly(const RepeatedReadOptions& options, Context& context);
 
 }  // namespace shardkit::bench

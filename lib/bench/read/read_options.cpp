@@ -38,34 +38,67 @@ void check_times(const ReadOptions& options) {
   if (options.min_time && options.budget && *options.min_time > *options.budget) {
     throw usage_error("--min-time: must not be longer than --budget");
   }
-  if (options.repeat > 1 && !may_read_again(options)) {
-    throw usage_error(
-        "--repeat needs --cache cold, --cache warm or --direct, because after the first read the data is in memory");
+}
+
+constexpr std::string_view kNotOfFolders = "does not apply to --mode imagefolder, which reads whole files with pread";
+constexpr std::string_view kOfStores = "is only for s3:// and http(s)://";
+
+/// Why an option does not apply; empty where it does.
+struct OptionUse {
+  std::string_view option;
+  std::string_view files;
+  std::string_view folders;
+  std::string_view objects;
+};
+
+constexpr auto kUses = std::to_array<OptionUse>({
+    {"mode", "", "", "stores are read in blocks of --block bytes"},
+    {"block", "", kNotOfFolders, ""},
+    {"engine", "", kNotOfFolders, "stores are read by one client"},
+    {"depth", "", kNotOfFolders, "for stores, --threads is the maximum number of connections"},
+    {"direct", "", kNotOfFolders, "data of a store does not use the page cache"},
+    {"cache", "", "", "data of a store is not cached here, and caches of its servers cannot be controlled"},
+    {"samples", "", "", "for stores, bytes are measured; use --budget to limit the time"},
+    {"min-time", "", kNotOfFolders, "for stores, --budget is the time to measure"},
+    {"sample-bytes", "", kNotOfFolders, "data of a store is read in blocks of --block bytes"},
+    {"required-rate", "is only for s3:// and http(s)://; `iobench run` compares local data with a job", kOfStores, ""},
+});
+
+std::string why_not_used(const FieldNode& option, ReadKind kind) {
+  const auto* use = std::ranges::find(kUses, option.field.name, &OptionUse::option);
+  if (use == kUses.end()) {
+    const bool of_stores = option.topic == catalog::StoreAccess::kTopic;
+    return of_stores && kind != ReadKind::objects ? std::string(kOfStores) : "";
+  }
+  if (kind == ReadKind::files) return std::string(use->files);
+  if (kind == ReadKind::folders) return std::string(use->folders);
+  return use->objects.empty() ? "" : fmt::format("is only for local files: {}", use->objects);
+}
+
+std::vector<FieldNode> tree_of(ReadOptions options) {
+  return field_tree([&](FieldList& v) { options.describe(v); });
+}
+
+/// Refuses options that were given and have no meaning for what is read.
+void check_use(const ReadOptions& options, ReadKind kind) {
+  const std::vector<FieldNode> given = tree_of(options);
+  const std::vector<FieldNode> usual = tree_of({});
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i].value == usual[i].value) continue;
+    const std::string why = why_not_used(given[i], kind);
+    if (!why.empty()) throw usage_error("{} {}", given[i].field.spelling(), why);
   }
 }
 
-/// Folders are read as image loaders do.
-void check_folder_mode(const ReadOptions& options) {
-  if (options.mode != ReadMode::imagefolder) return;
-  const auto check = [](bool given, const char* name) {
-    if (given) throw usage_error("{} does not apply to --mode imagefolder, which reads whole files with pread", name);
-  };
-  check(engine_of(options) != io::EngineKind::pread, "--engine");
-  check(options.direct, "--direct");
-  check(options.block.has_value(), "--block");
-  check(options.min_time.has_value(), "--min-time");
-  check(options.repeat > 1, "--repeat");
-  check(options.sample_bytes.has_value(), "--sample-bytes");
-}
-
-/// Local files have none of the options of stores.
-void check_store_options(catalog::StoreAccess access, std::optional<double> required_rate) {
-  if (required_rate) {
-    throw usage_error("--required-rate is only for s3:// and http(s)://; `iobench run` compares local data with a job");
+/// Of a store, where threads are connections.
+void check_requests(const ReadOptions& options) {
+  constexpr std::uint64_t kMostConnections = 1024;
+  constexpr double kLeastBudget = 1;
+  if (options.threads > kMostConnections) {
+    throw usage_error("--threads must be from 1 to {} for a store: they are connections", kMostConnections);
   }
-  for (const FieldNode& option : field_tree([&](FieldList& v) { access.describe(v); })) {
-    if (plain_text(option).empty()) continue;
-    throw usage_error("{} is only for s3:// and http(s)://", option.field.spelling());
+  if (options.budget && *options.budget < kLeastBudget) {
+    throw usage_error("--budget: must be at least 1 second for a store");
   }
 }
 
@@ -114,13 +147,13 @@ std::uint64_t grid_of(const ReadOptions& options) {
 
 bool may_read_again(const ReadOptions& options) { return options.direct || options.cache != CacheRequest::any; }
 
-void check_read_options(const ReadOptions& options) {
+void check_read_options(const ReadOptions& options, ReadKind kind) {
   check_ranges(options);
+  check_use(options, kind);
+  if (kind == ReadKind::objects) return check_requests(options);
   check_depth(options);
   check_sizes(options);
   check_times(options);
-  check_folder_mode(options);
-  check_store_options(options.access, options.required_rate);
 }
 
 void check_read_memory(const ReadOptions& options, std::uint64_t largest) {

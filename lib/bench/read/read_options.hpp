@@ -6,8 +6,8 @@
 
 #include "bench/read/read.hpp"
 
-/// The meaning of the options of `iobench read` for local files, with defaults and checks, and the fio command for the
-/// same reads.
+/// The meaning of the options of `iobench read`, with checks, and for local files their defaults and the fio command
+/// for the same reads.
 namespace shardkit::bench {
 
 io::EngineKind engine_of(const ReadOptions& options);
@@ -24,8 +24,11 @@ std::uint64_t grid_of(const ReadOptions& options);
 /// are dropped before.
 bool may_read_again(const ReadOptions& options);
 
-/// Throws Error{usage} for invalid combinations, before any file is opened.
-void check_read_options(const ReadOptions& options);
+/// What is read, which decides the options that have a meaning.
+enum class ReadKind { files, folders, objects };
+
+/// Throws Error{usage} for options that do not apply or exclude each other, before any file is opened.
+void check_read_options(const ReadOptions& options, ReadKind kind);
 
 /// Throws Error{usage} if buffers for concurrent reads of `largest` bytes need more than half of the memory.
 void check_read_memory(const ReadOptions& options, std::uint64_t largest);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "bench/input/input_files.hpp"
+#include "bench/read/read_options.hpp"
 #include "bench/read/read_work.hpp"
 #include "bench/requirement/requirement.hpp"
 #include "bench/timing/second_watch.hpp"
@@ -28,34 +29,8 @@ namespace shardkit::bench {
 namespace {
 
 constexpr std::uint64_t kConnections = 64;
-constexpr std::uint64_t kMostConnections = 1024;
 constexpr std::uint64_t kUsualRequest = 8U << 20U;
 constexpr double kBudget = 28;
-constexpr double kLeastBudget = 1;
-
-[[noreturn]] void refuse_option(std::string_view option, std::string_view why) {
-  throw usage_error("{} is only for local files: {}", option, why);
-}
-
-void check_options(const ReadOptions& options) {
-  if (options.mode != ReadMode::sequential) refuse_option("--mode", "stores are read in blocks of --block bytes");
-  if (options.engine) refuse_option("--engine", "stores are read by one client");
-  if (options.depth) refuse_option("--depth", "for stores, --threads is the maximum number of connections");
-  if (options.min_time) refuse_option("--min-time", "for stores, --budget is the time to measure");
-  if (options.repeat > 1) refuse_option("--repeat", "a store is measured once with each number of connections");
-  if (options.direct) refuse_option("--direct", "data of a store does not use the page cache");
-  if (options.cache != CacheRequest::any) {
-    refuse_option("--cache", "data of a store is not cached here, and caches of its servers cannot be controlled");
-  }
-  if (options.samples) refuse_option("--samples", "for stores, bytes are measured; use --budget to limit the time");
-  check_ranges(options);
-  if (options.threads > kMostConnections) {
-    throw usage_error("--threads must be from 1 to {} for a store: they are connections", kMostConnections);
-  }
-  if (options.budget && *options.budget < kLeastBudget)
-    throw usage_error("--budget: must be at least 1 second for a store");
-  if (options.sample_bytes) refuse_option("--sample-bytes", "data of a store is read in blocks of --block bytes");
-}
 
 /// The time of each of `levels`: an equal share of the budget.
 LevelTimes times_of(double budget, std::size_t levels) {
@@ -174,28 +149,6 @@ std::string reason_of(const Error& error) {
   const std::string text = error.what();
   const std::string address = fmt::format("'{}': ", error.path());
   return text.starts_with(address) ? text.substr(address.size()) : text;
-}
-
-/// "500 MB/s, 0.50 times the 1.00 GB/s required"
-std::string comparison(double supply, const StreamingVerdict& verdict) {
-  return fmt::format("{}, {} times the {} required", format_rate(supply), format_factor(verdict.headroom_ratio),
-                     format_rate(verdict.required_bytes_per_second));
-}
-
-std::string text_of(double supply, const StreamingVerdict& verdict) {
-  if (verdict.verdict == StreamOrStage::stream) {
-    return fmt::format("stream: the store delivers {}; staging would save no time", comparison(supply, verdict));
-  }
-  if (!verdict.break_even_epochs) {
-    return fmt::format(
-        "stage: the store delivers {}, which leaves too little reserve ({} times are needed); staging takes {} once",
-        comparison(supply, verdict), kStreamingReserve, format_duration(verdict.staging_seconds));
-  }
-  return fmt::format(
-      "stage: the store delivers {}; streaming adds {} to each epoch, staging takes {} once and pays off after {:.1f} "
-      "epochs, if the local disk delivers the required rate",
-      comparison(supply, verdict), format_duration(verdict.epoch_stall_seconds),
-      format_duration(verdict.staging_seconds), *verdict.break_even_epochs);
 }
 
 std::vector<StoreObject> shuffled(std::vector<StoreObject> objects, std::uint64_t seed) {
@@ -346,7 +299,7 @@ std::optional<double> quantile(const stats::LatencyHistogram& histogram, double 
 
 ReadResult read_objects(std::vector<StoreObject> objects, const std::string& location, RetryCount& retries,
                         const ReadOptions& options, Context& context) {
-  check_options(options);
+  check_read_options(options, ReadKind::objects);
   std::uint64_t set_bytes = 0;
   for (const StoreObject& object : objects) set_bytes += object.info.size;
   const std::size_t files = objects.size();
@@ -382,7 +335,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
 
 StoreReader::StoreReader(const ReadOptions& options, Context& context)
     : options_(options), context_(context), patience_(options.budget.value_or(kBudget), system::system_clock()) {
-  if (std::ranges::any_of(options.paths, catalog::is_address)) check_options(options);
+  if (std::ranges::any_of(options.paths, catalog::is_address)) check_read_options(options, ReadKind::objects);
   net::StoreOptions store = options.access.store_options(context);
   store.retry.on_retry = [this, report = store.retry.on_retry](const net::RetryEvent& event) {
     report(event);
@@ -402,7 +355,7 @@ InputSet StoreReader::find() {
 }
 
 ReadResult StoreReader::read(const InputSet& input) {
-  check_options(options_);
+  check_read_options(options_, ReadKind::objects);
   patience_.found();
   std::vector<StoreObject> objects;
   for (const InputFile& file : input.files) {
@@ -437,22 +390,6 @@ Error unreachable(const Error& error, const std::vector<std::string>& operands) 
           fmt::format("'{}' cannot be read: {}; check the address, and whether its server runs and is reachable",
                       address, reason),
           address};
-}
-
-StreamingVerdict judge_streaming(double supply, double required, std::uint64_t set_bytes) {
-  const auto bytes = static_cast<double>(set_bytes);
-  StreamingVerdict verdict;
-  verdict.required_bytes_per_second = required;
-  verdict.headroom_ratio = supply / required;
-  verdict.staging_seconds = bytes / supply;
-  verdict.epoch_seconds = bytes / required;
-  verdict.verdict = supply >= kStreamingReserve * required ? StreamOrStage::stream : StreamOrStage::stage;
-  if (supply < required) {
-    verdict.epoch_stall_seconds = verdict.staging_seconds - verdict.epoch_seconds;
-    verdict.break_even_epochs = verdict.staging_seconds / verdict.epoch_stall_seconds;
-  }
-  verdict.text = text_of(supply, verdict);
-  return verdict;
 }
 
 StoreRequests::StoreRequests(std::vector<StoreObject> objects, std::uint64_t block, std::uint64_t seed)

@@ -109,14 +109,6 @@ LevelMeasurement measure_level(StoreRequests& requests, RetryCount& retries, std
 ReadResult read_objects(std::vector<StoreObject> objects, const std::string& location, RetryCount& retries,
                         const ReadOptions& options, Context& context);
 
-/// Streaming needs this many times the required rate, because stores are slower when others use them.
-inline constexpr double kStreamingReserve = 1.2;
-
-/// Compares the rate of a store with what a job requires, for a set of `set_bytes` that every epoch reads completely.
-/// All are more than 0. The local disk is assumed to deliver the required rate. docs/explain/measuring.md has the
-/// rules.
-StreamingVerdict judge_streaming(double supply, double required, std::uint64_t set_bytes);
-
 /// Limits the time before a store is measured: until found(), requests without an answer are made three times, and none
 /// is repeated after the budget. Afterwards each level limits itself. Thread-safe.
 class StorePatience {

@@ -160,6 +160,13 @@ std::string sample_rate_text(double samples_per_second) {
   return count + (count == "1" ? " sample/s" : " samples/s");
 }
 
+std::vector<StageRate> measured_together(std::vector<StageRate> alone, double together) {
+  const auto slowest = std::ranges::min_element(alone, {}, &StageRate::samples_per_second);
+  for (StageRate& rate : alone) rate.samples_per_second = std::max(rate.samples_per_second, together);
+  slowest->samples_per_second = together;
+  return alone;
+}
+
 Rating rating_of(const TrainingJob& job, double min_au, std::span<const StageRate> rates) {
   const StageRate& slowest = *std::min_element(rates.begin(), rates.end(), [](const StageRate& a, const StageRate& b) {
     return a.samples_per_second < b.samples_per_second;

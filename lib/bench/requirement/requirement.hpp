@@ -133,6 +133,10 @@ struct StageRate {
   double samples_per_second = 0;
 };
 
+/// Rates of stages that were measured alone, where all of them at once reach `together`: that replaces the rate of the
+/// slowest one, and no other is below it. Requires at least one.
+std::vector<StageRate> measured_together(std::vector<StageRate> alone, double together);
+
 /// Outcome of a job on a node.
 struct Rating {
   std::string limiting_stage;    ///< the slowest stage; "compute" if every stage is fast enough

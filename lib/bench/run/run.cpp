@@ -33,8 +33,6 @@ namespace {
 /// Of the budget.
 constexpr double kShareForListing = 0.15;
 
-constexpr double kMostRepetitions = 1000;
-
 /// The pipeline's rate while it was full: the filling at the start of each pass is left out, which long passes of
 /// training hardly have.
 double steady_rate(const PipelineResult& pipeline) {
@@ -219,94 +217,81 @@ TransferStage transfer_batches(const RunResult& repetition, const RunOptions& op
 
 /// Takes each stage from the repetition with its median rate, so that all values of a stage were measured together.
 void show_median_repetitions(std::vector<RunResult>& repetitions, RunResult& result) {
-  const auto median = [&](auto&& rate_of) {
+  const auto median = [&](auto&& rate_of) -> RunResult& {
     std::vector<double> rates;
     for (const RunResult& repetition : repetitions) rates.push_back(rate_of(repetition));
-    return median_repetition(rates);
+    return repetitions[median_repetition(rates)];
   };
   const auto rate_of = [](const auto& stage) { return stage ? stage->samples_per_second : 0; };
-  const std::size_t read = median([](const RunResult& repetition) { return repetition.read.bytes_per_second; });
-  const std::size_t decode = median([&](const RunResult& repetition) { return rate_of(repetition.decode); });
-  const std::size_t pipeline = median([&](const RunResult& repetition) { return rate_of(repetition.pipeline); });
-  const std::size_t transfer =
-      median([](const RunResult& repetition) { return repetition.transfer.pinned_h2d.value_or(0); });
-  result.read = repetitions[read].read;
-  result.decode = repetitions[decode].decode;
-  result.pipeline = repetitions[pipeline].pipeline;
-  result.transfer = repetitions[transfer].transfer;
+  result.read = median([](const RunResult& repetition) { return repetition.read.bytes_per_second; }).read;
+  result.decode = median([&](const RunResult& repetition) { return rate_of(repetition.decode); }).decode;
+  result.pipeline = median([&](const RunResult& repetition) { return rate_of(repetition.pipeline); }).pipeline;
+  result.transfer =
+      median([](const RunResult& repetition) { return repetition.transfer.pinned_h2d.value_or(0); }).transfer;
   result.file_costs = std::move(repetitions.front().file_costs);
   result.more_readers = repetitions.front().more_readers;
   result.unpack = repetitions.front().unpack;
-  result.shown_repetitions = ShownRepetitions{read + 1, {}, {}, {}};
-  if (result.decode) result.shown_repetitions->decode = decode + 1;
-  if (result.pipeline) result.shown_repetitions->pipeline = pipeline + 1;
-  if (result.transfer.measured) result.shown_repetitions->transfer = transfer + 1;
 }
 
 /// Parts of a repetition for the progress line: read, decode, pipeline, transfer.
 constexpr std::size_t kStages = 4;
 
-/// What was measured before is kept, so the same command may work again.
-Error failed_repetition(const Error& error, std::size_t number, std::uint64_t repeat) {
-  return Error(ErrorCode::io, At{error.path()},
-               "repetition {} of {} failed, and the result comes from those before: {}; run again", number, repeat,
-               error.what());
-}
-
-/// Those of the stages that the verdict uses.
-void add_neighbors(const RunResult& repetition, std::vector<Neighbors>& neighbors) {
-  neighbors.push_back(repetition.read.neighbors);
-  if (repetition.decode) neighbors.push_back(repetition.decode->neighbors);
-  if (repetition.pipeline) neighbors.push_back(repetition.pipeline->neighbors);
-}
-
-/// The repetitions so far. The last result may be of an incomplete one.
-struct Measured {
-  std::vector<RunResult> results;
-  std::vector<MeasuredNode> nodes;  ///< of the complete ones
-  std::vector<Neighbors> neighbors;
-};
-
-/// One more repetition. False if it was stopped or failed, which is in `result`; the first one throws its failure.
-bool measure_repetition(const RunOptions& options, const InputSet& input, std::uint64_t cores, const GpuMachine& gpus,
-                        Context& context, RunResult& result, Measured& measured) {
-  RunResult& repetition = measured.results.emplace_back();
+/// One repetition of the stages. After a stop it has those before.
+RunResult measure_repetition(const RunOptions& options, std::uint64_t number, const InputSet& input,
+                             std::uint64_t cores, const GpuMachine& gpus, Context& context, const RunResult& result) {
+  RunResult repetition;
   repetition.environment = result.environment;
   repetition.calibration = result.calibration;
   repetition.loader_data = result.loader_data;
+  Progress& progress = context.progress();
   try {
-    Progress& progress = context.progress();
-    progress.stage = static_cast<unsigned>(measured.nodes.size() * kStages);
+    progress.stage = static_cast<unsigned>(number * kStages);
     measure_stages(options, input, cores, context, repetition);
-    progress.stage = static_cast<unsigned>(measured.results.size() * kStages);
+    progress.stage = static_cast<unsigned>((number + 1) * kStages);
     repetition.transfer = transfer_batches(repetition, options, gpus, context);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::cancelled && measured.nodes.empty()) throw;
-    result.interrupted = error.code() == ErrorCode::cancelled;
-    if (!result.interrupted) result.failure = failed_repetition(error, measured.results.size(), options.repeat);
-    return false;
+    if (error.code() != ErrorCode::cancelled) throw;
+    repetition.interrupted = true;
   }
-  result.loader_data = repetition.loader_data;
-  measured.nodes.push_back(measured_node(repetition, options));
-  add_neighbors(repetition, measured.neighbors);
-  result.repetitions.push_back(repetition_of(repetition.read, repetition.decode, repetition.pipeline,
-                                             repetition.transfer, predicted_samples(measured.nodes.back(), options)));
-  return true;
+  return repetition;
+}
+
+/// What other processes did during the stages that the verdict uses.
+Neighbors neighbors_of(std::span<const RunResult> repetitions) {
+  std::vector<Neighbors> neighbors;
+  for (const RunResult& repetition : repetitions) {
+    neighbors.push_back(repetition.read.neighbors);
+    if (repetition.decode) neighbors.push_back(repetition.decode->neighbors);
+    if (repetition.pipeline) neighbors.push_back(repetition.pipeline->neighbors);
+  }
+  return together(neighbors);
+}
+
+RunRepetition metrics_of(const RunResult& repetition, double predicted_samples) {
+  RunRepetition row{repetition.read, repetition.decode, repetition.pipeline, repetition.transfer, {}};
+  if (row.pipeline && row.pipeline->steps < kLeastSteps) row.pipeline.reset();
+  row.predicted.samples_per_second = predicted_samples;
+  return row;
 }
 
 /// Several repetitions in one result, and the node's medians.
-MeasuredNode combine(Measured& measured, Context& context, RunResult& result) {
-  measured.results.resize(measured.nodes.size());
-  const auto same_state = [&](const Repetition& repetition) {
-    return repetition.read.cache_state == result.repetitions.front().read.cache_state;
+MeasuredNode combine(std::vector<RunResult>& repetitions, const RunOptions& options, Context& context,
+                     RunResult& result) {
+  const auto other_state = [&](const RunResult& repetition) {
+    return repetition.read.cache.state != repetitions.front().read.cache.state;
   };
-  if (!std::ranges::all_of(result.repetitions, same_state)) {
+  if (std::ranges::any_of(repetitions, other_state)) {
     context.warn("cache_state_changed", "the repetitions did not all start from the same page cache state");
   }
-  warn_of_steps(measured.results, context);
-  show_median_repetitions(measured.results, result);
-  result.repeated = repeated_metrics(result.repetitions);
-  return median_node(measured.nodes);
+  std::vector<MeasuredNode> nodes;
+  std::vector<RunRepetition> rows;
+  for (const RunResult& repetition : repetitions) {
+    nodes.push_back(measured_node(repetition, options));
+    rows.push_back(metrics_of(repetition, predicted_samples(nodes.back(), options)));
+  }
+  show_median_repetitions(repetitions, result);
+  result.set("run", std::move(rows));
+  return median_node(nodes);
 }
 
 /// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
@@ -314,25 +299,30 @@ MeasuredNode combine(Measured& measured, Context& context, RunResult& result) {
 std::optional<MeasuredNode> measure(RunOptions options, double before_seconds, const InputSet& input,
                                     std::uint64_t cores, const GpuMachine& gpus, Context& context, RunResult& result) {
   context.progress().expect_stages(options.repeat * kStages);
-  Measured measured;
   const double budget = options.budget;
   options.budget -= std::min(before_seconds, budget / 2);
-  while (measured.results.size() < options.repeat &&
-         measure_repetition(options, input, cores, gpus, context, result, measured)) {
-    options.cache = cache_of(measured.results.back().read);
+  std::uint64_t number = 0;
+  auto [repetitions, interrupted, failure] = measure_repeatedly<RunResult>(options, [&] {
+    RunResult repetition = measure_repetition(options, number++, input, cores, gpus, context, result);
+    options.cache = cache_of(repetition.read);
     options.budget = budget;
+    result.loader_data = repetition.loader_data;
+    return repetition;
+  });
+  const bool complete = !repetitions.front().interrupted;
+  const Neighbors neighbors = neighbors_of(repetitions);
+  if (complete) warn_of_steps(repetitions, context);
+  std::optional<MeasuredNode> node;
+  if (complete && options.repeat > 1) {
+    node = combine(repetitions, options, context, result);
+  } else {
+    result = std::move(repetitions.front());
+    if (complete) node = measured_node(result, options);
   }
-  const Neighbors neighbors = together(measured.neighbors);
-  if (!measured.nodes.empty() && options.repeat > 1) {
-    result.neighbors = neighbors;
-    return combine(measured, context, result);
-  }
-  measured.results.front().interrupted = result.interrupted;
-  result = std::move(measured.results.front());
   result.neighbors = neighbors;
-  if (measured.nodes.empty()) return std::nullopt;
-  warn_of_steps(std::span(&result, 1), context);
-  return measured.nodes.front();
+  result.interrupted = interrupted;
+  result.failure = std::move(failure);
+  return node;
 }
 
 /// The verdict of an incomplete run: of the repetitions before the stop, or none.
@@ -419,17 +409,23 @@ void RunOptions::describe(FieldList& v) {
   v.field({"budget", Unit::seconds, "time of all measurements, including listing, per repetition", kMayDiffer,
            above(0, kDay), Misnomers{"min-seconds min-time seconds duration"}},
           budget);
-  v.field({"repeat", Unit::count, "number of repetitions, for intervals and for compare", kMayDiffer,
-           between(1, kMostRepetitions)},
-          repeat);
+  RepeatOption::describe(v);
   v.field({"force-verdict", "give a verdict even if other processes disturbed the measurement", kMayDiffer},
           force_verdict);
   start.describe(v);
   access.describe(v);
 }
 
+void RunRepetition::describe(FieldList& v) {
+  v.field({"predicted", "what the node feeds"}, predicted);
+  v.field({"read", "reading", kStage}, read);
+  v.field({"decode", "decoding", kStage}, decode);
+  v.field({"pipeline", "all stages at once, measured", kStage}, pipeline);
+  v.field({"transfer", "copies of batches to the GPUs", kStage}, transfer);
+}
+
 void RunResult::throw_if_failed() const {
-  if (failure) throw Error(*failure);
+  Repeated::throw_if_failed();
   if (summary.verdict.ok || interrupted) return;
   throw Error(ErrorCode::in_use,
               "other processes disturbed the measurement, so that a missed requirement proves nothing: run again on an "
@@ -444,20 +440,17 @@ void RunResult::describe(FieldList& v) {
   v.field({"loader", "settings for a PyTorch DataLoader"}, summary.loader);
   v.field({"presets", "without a requirement: published workloads and how many of their GPUs this node can feed"},
           summary.presets);
-  v.field({"repeated", "with --repeat: each metric over all repetitions"}, repeated);
-  v.field({"shown_turns", "with --repeat: the repetitions with the median rate, which provide the stages below"},
-          shown_repetitions);
-  v.field({"repetitions", "with --repeat: measurements of each repetition"}, repetitions);
+  Repeated::describe(v);
   v.field({"neighbors", "what other processes used meanwhile"}, neighbors);
   v.field({"environment", "hardware and limits of the run"}, environment);
-  v.field({"read", "reading, measured"}, read);
+  v.field({"read", "reading, measured", kStage}, read);
   v.field({"unpack", "unpacking, measured; absent if no shard is compressed"}, unpack);
-  v.field({"decode", "decoding, measured"}, decode);
-  v.field({"pipeline", "all stages at once, without training steps, measured"}, pipeline);
+  v.field({"decode", "decoding, measured", kStage}, decode);
+  v.field({"pipeline", "all stages at once, without training steps, measured", kStage}, pipeline);
   v.field({"more_readers", "reading with more reads in flight, if storage was measured"}, more_readers);
   v.field({"file_costs", "for image files: time of each call, and how much shards would gain"}, file_costs);
   v.field({"calibration", "with --python: costs of a sample in that interpreter"}, calibration);
-  v.field({"transfer", "copies of batches to the GPUs, measured if there are any"}, transfer);
+  v.field({"transfer", "copies of batches to the GPUs, measured if there are any", kStage}, transfer);
   v.field({"start", "when this node started, and its clock"}, start);
   v.field({"seconds", "bytes and samples of each second of the wall clock, by stage"}, seconds);
   v.field({"command", "command that repeats this run"}, command);

@@ -12,7 +12,7 @@
 #include "bench/env/env.hpp"
 #include "bench/pipeline/pipeline.hpp"
 #include "bench/read/read.hpp"
-#include "bench/run/repetitions.hpp"
+#include "bench/repetition/repetitions.hpp"
 #include "bench/run/run_summary.hpp"
 #include "bench/run/run_transfer.hpp"
 #include "bench/start/common_start.hpp"
@@ -37,7 +37,7 @@ constexpr auto enum_names(RunCache) {
   return std::to_array<std::string_view>({"auto", "cold", "direct", "warm", "any"});
 }
 
-struct RunOptions : JobOptions {
+struct RunOptions : JobOptions, RepeatOption {
   std::vector<std::string> paths;
   std::optional<std::uint64_t> threads;
   std::optional<std::uint64_t> workers;
@@ -46,7 +46,6 @@ struct RunOptions : JobOptions {
   image::TensorType dtype = image::TensorType::f32;
   RunCache cache = RunCache::automatic;
   double budget = 60;
-  std::uint64_t repeat = 1;
   bool force_verdict = false;
   std::optional<std::string> python;
   CommonStartOptions start = {};
@@ -55,7 +54,18 @@ struct RunOptions : JobOptions {
   void describe(FieldList& v);
 };
 
-struct RunResult {
+/// The stages of one repetition, whose metrics are in the result.
+struct RunRepetition {
+  ReadResult read;
+  std::optional<DecodeResult> decode;
+  std::optional<PipelineResult> pipeline;  ///< empty too if it made too few steps for a rate
+  TransferStage transfer;
+  PredictedSupply predicted;
+
+  void describe(FieldList& v);
+};
+
+struct RunResult : Repeated<RunRepetition> {
   Environment environment;
   ReadResult read;
   std::optional<DecodeResult> decode;      ///< empty if the data contains no images
@@ -69,15 +79,11 @@ struct RunResult {
   LoaderReads loader_reads;
   TransferStage transfer;
   Neighbors neighbors;
-  RunSummary summary;                                 ///< its members are in the result next to the stages
-  std::vector<RepeatedMetric> repeated;               ///< with --repeat: each metric over all repetitions
-  std::optional<ShownRepetitions> shown_repetitions;  ///< with --repeat: the repetitions of read, decode and pipeline
-  std::vector<Repetition> repetitions;                ///< with --repeat: values of each repetition
-  CommonStart start;                                  ///< of the first repetition, beside other nodes
-  std::vector<SecondRow> seconds;                     ///< what was done in each second
-  std::string command;                                ///< command that repeats it
-  bool interrupted = false;                           ///< then only the stages or repetitions before are in the result
-  std::optional<Error> failure;                       ///< of a repetition after the first, like `interrupted`
+  RunSummary summary;              ///< its members are in the result next to the stages
+  CommonStart start;               ///< of the first repetition, beside other nodes
+  std::vector<SecondRow> seconds;  ///< what was done in each second
+  std::string command;             ///< command that repeats it
+  bool interrupted = false;        ///< then only the stages or repetitions before are in the result
 
   /// True if a requirement was given and missed.
   bool has_findings() const { return !summary.verdict.ok.value_or(true); }
@@ -88,8 +94,8 @@ struct RunResult {
 
 /// Measures for `budget` seconds with as many files as that allows, spread over all; it may take two seconds longer.
 /// With `repeat`, it repeats this from the same cache state as the first time. The table of stages and the verdict then
-/// use the medians over all repetitions, while each stage in the result is from the one with its median rate
-/// (`shown_repetitions`). Without a requirement it reports how many GPUs of each preset the node feeds.
+/// use the medians over all repetitions, while each stage in the result is from the one with its median rate. Without a
+/// requirement it reports how many GPUs of each preset the node feeds.
 RunResult run(const RunOptions& options, Context& context);
 /// The same with other GPUs than those of CUDA.
 RunResult run(const RunOptions& options, const GpuMachine& gpus, Context& context);

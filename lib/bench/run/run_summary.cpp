@@ -1,6 +1,7 @@
 #include "bench/run/run_summary.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,15 +10,11 @@
 namespace shardkit::bench {
 namespace {
 
-/// The host's rates for the verdict: if the pipeline was measured, its rate replaces that of the slowest stage, and no
-/// other is below it.
+/// The host's rates for the verdict.
 std::vector<StageRate> judged_rates(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                                     std::vector<StageRate> rates) {
   if (!node.pipeline || !decodes(node, requirement)) return rates;
-  const auto slowest = std::ranges::min_element(rates, {}, &StageRate::samples_per_second);
-  for (StageRate& rate : rates) rate.samples_per_second = std::max(rate.samples_per_second, node.pipeline->rate);
-  slowest->samples_per_second = node.pipeline->rate;
-  return rates;
+  return measured_together(std::move(rates), node.pipeline->rate);
 }
 
 /// The interval of a stage as one of `rate`, which is a multiple of its own. The rate of a single repetition is a mean

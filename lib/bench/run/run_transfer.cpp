@@ -101,7 +101,8 @@ void TransferStage::describe(FieldList& v) {
   v.field({"batch", Unit::count, "samples per batch of a GPU"}, batch);
   v.field({"sample", Unit::bytes, "bytes per sample when copied to the GPU"}, sample_bytes);
   v.field({"copy", Unit::bytes, "size of the measured copies: that of a batch, at most 256 MiB"}, copy_bytes);
-  v.field({"pinned_h2d", Unit::bytes_per_second, "time of a copy to the slowest GPU, median"}, pinned_h2d);
+  v.field({"pinned_h2d", Unit::bytes_per_second, "rate of a copy to the slowest GPU, median", metric(Better::higher)},
+          pinned_h2d);
   v.field({"interval", "95 % interval of the rate, bytes per second"}, interval);
   v.field({"devices", "the GPUs and their links"}, devices);
   v.field({"rows", "rate of each GPU by copy size"}, rows);

@@ -162,11 +162,6 @@ std::optional<bool> is_steady(const Timing& timing) {
   return std::abs(stats::relative_drift(timing.rates)) <= stats::kSteadyDrift;
 }
 
-std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> others) {
-  if (some == false || others == false) return false;
-  return some ? others : some;
-}
-
 std::optional<stats::Interval> rate_interval(const Timing& timing, double rate) {
   if (timing.rates.size() < kLeastSlices) return std::nullopt;
   const stats::Summary summary = stats::summarize(timing.rates);

@@ -56,9 +56,6 @@ Timing timed_run_prepared(unsigned threads, const std::function<TimedWork(unsign
 /// second, which is ten slices.
 std::optional<bool> is_steady(const Timing& timing);
 
-/// For several runs together: true if all were steady, false if one was not, else unknown.
-std::optional<bool> are_steady(std::optional<bool> some, std::optional<bool> others);
-
 /// Processor time of the whole process so far, user and system.
 double process_cpu_seconds();
 

@@ -93,7 +93,7 @@ TEST_CASE("if there is a GPU, its copies are a stage of the run, in every repeti
   CHECK(row.stage == "transfer");
   CHECK(*row.measured_per_second == doctest::Approx(2 * 10e9 / (3 * 32 * 32 * 4)));
   REQUIRE(result.repetitions.size() == 2);
-  CHECK(result.repetitions.back().transfer->pinned_h2d == doctest::Approx(10e9));
+  CHECK(result.repetitions.back().result.transfer.pinned_h2d == doctest::Approx(10e9));
   CHECK(result.repeated.back().metric == "transfer.pinned_h2d_bytes_per_second");
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("if the cache cannot be dropped, reads bypass it and the report says s
   ::munmap(map, file.size());
   CHECK(result.read.direct);
   CHECK(result.read.cache.state == CacheState::direct);
-  for (const Repetition& repetition : result.repetitions) CHECK(repetition.read.cache_state == CacheState::direct);
+  for (const auto& one : result.repetitions) CHECK(one.result.read.cache.state == CacheState::direct);
   CHECK(contains(result.summary.verdict.text, "bypassed the page cache (O_DIRECT)"));
   CHECK(contains(result.summary.stage_table.front().note, ", direct"));
   REQUIRE(result.pipeline);

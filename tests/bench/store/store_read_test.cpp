@@ -152,7 +152,6 @@ TEST_CASE("options of local files are refused for a store, those of a store for 
   CHECK(store([](auto& o) { o.direct = true; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.depth = 4; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.min_time = 4; }) == ErrorCode::usage);
-  CHECK(store([](auto& o) { o.repeat = 2; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.cache = CacheRequest::cold; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.cache = CacheRequest::warm; }) == ErrorCode::usage);
   CHECK(store([](auto& o) { o.samples = 5; }) == ErrorCode::usage);

@@ -66,11 +66,3 @@ TEST_CASE("a rate that drifts up or down by more than the limit is not steady, b
   for (const double drift : {0.5, 0.2, -0.2, -0.5}) CHECK(is_steady(timing_of(drifting(drift))) == false);
   for (const double drift : {0.01, 0.0, -0.01}) CHECK(is_steady(timing_of(drifting(drift))) == true);
 }
-
-TEST_CASE("runs are steady together when each was, and not known to be when of one it is not known") {
-  CHECK(are_steady(true, true) == true);
-  CHECK(are_steady(true, false) == false);
-  CHECK(are_steady({}, false) == false);
-  CHECK_FALSE(are_steady(true, {}).has_value());
-  CHECK_FALSE(are_steady({}, true).has_value());
-}

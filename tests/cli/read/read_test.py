@@ -52,7 +52,9 @@ class Read(FolderTest):
         self.assertEqual(len(result["repetitions"]), 5)
         rates = sorted(row["bytes_per_second"] for row in result["repetitions"])
         self.assertEqual(result["bytes_per_second"], rates[2])
-        self.assertEqual(result["bytes_per_second_interval"], {"low": rates[0], "high": rates[4]})
+        rate = result["repeated"][0]
+        self.assertEqual((rate["metric"], rate["median"], rate["low"], rate["high"]),
+                         ("read.bytes_per_second", rates[2], rates[0], rates[4]))
 
     def test_token_files_are_rows_of_samples(self):
         result = self.read(self.file, "--sample-bytes", "1000", "--mode", "random")["result"]
