@@ -46,15 +46,15 @@ cpu_seconds() {
 
 in_words() { if (($1 < 100)); then echo "$1 s"; else echo "$((($1 + 30) / 60)) min"; fi; }
 
-# show_progress SECONDS LOG: reads the lines of ninja into LOG, and shows every ten seconds how much is left. The rest is
-# SECONDS by an estimate that counts less the more is done.
+# show_progress SECONDS LOG: reads the lines of ninja into LOG, and shows every ten seconds how much is left, by the time
+# of the steps so far. The estimate SECONDS counts as if a tenth of the steps had taken as long as it says.
 show_progress() {
   local line built total left started=$SECONDS shown=$SECONDS
   while IFS= read -r line; do
     printf '%s\n' "$line" >>"$2"
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] && ((SECONDS - shown >= 10)) || continue
     built=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]} shown=$SECONDS
-    left=$(((total - built) * ((total - built) * $1 / total + SECONDS - started) / total))
+    left=$(((total - built) * (10 * (SECONDS - started) + $1) / (10 * built + total)))
     echo "$built of $total steps, about $(in_words "$left") left"
   done
 }

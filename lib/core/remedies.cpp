@@ -91,9 +91,12 @@ std::string check_and_repair(const std::string& folder) {
   return fmt::format("shardctl cache check {} --repair", shell_word(folder));
 }
 
-std::string stage(const std::string& source, const std::string& folder, const std::string& cache, bool by_size) {
-  return fmt::format("shardctl stage {} {} --lease 0", word(source, "SRC"), shell_word(folder)) +
-         (cache.empty() ? "" : fmt::format(" --cache {}", shell_word(cache))) + (by_size ? " --manifest none" : "");
+StageWords whole_source(const std::string& source, bool by_size) {
+  return {word(source, "SRC"), by_size ? " --manifest none" : ""};
+}
+std::string stage(const StageWords& words, const std::string& folder, const std::string& cache) {
+  return fmt::format("shardctl stage {} {}{} --lease 0", words.operands, shell_word(folder), words.options) +
+         (cache.empty() ? "" : fmt::format(" --cache {}", shell_word(cache)));
 }
 
 std::vector<std::string> exclude_nodes(const Named& nodes) {

@@ -65,9 +65,15 @@ std::string evict(const std::string& folder);
 std::string release(const std::string& folder, const std::string& lease_id);
 /// Removes damaged files of a staged folder.
 std::string check_and_repair(const std::string& folder);
-/// Fetches the missing files of a staged folder, without a lease. `cache`: of the folder; empty: none. `by_size`: it
-/// was staged without a manifest.
-std::string stage(const std::string& source, const std::string& folder, const std::string& cache, bool by_size);
+/// What a stage was given before and after its folder, as shell words.
+struct StageWords {
+  std::string operands;
+  std::string options = {};
+};
+/// Words for one source of which all is staged. `by_size`: without a manifest.
+StageWords whole_source(const std::string& source, bool by_size);
+/// Fetches the missing files of a staged folder, without a lease. `cache`: of the folder; empty: none.
+std::string stage(const StageWords& words, const std::string& folder, const std::string& cache);
 
 /// Keep jobs away from nodes, in Slurm and in Kubernetes.
 std::vector<std::string> exclude_nodes(const Named& nodes);

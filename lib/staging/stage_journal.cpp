@@ -106,6 +106,8 @@ constexpr std::string_view kHead = "shardkit-journal\t1";  // the first line
 constexpr std::string_view kSet = "set";
 constexpr std::string_view kFile = "file";
 constexpr std::string_view kFound = "found";
+constexpr std::string_view kWhole = "whole";
+constexpr std::string_view kPart = "part";
 
 std::string line_of(std::string_view kind, std::uint64_t bytes, const Hash128& hash, std::string_view pin,
                     std::string_view seen, std::string_view name) {
@@ -124,6 +126,19 @@ std::string line_of(const std::string& name, const StagedFile& file) {
   return line_of(file.found ? kFound : kFile, file.bytes, file.hash, file.pin, file.seen, name);
 }
 
+std::string line_of(const StagedCommand& command) {
+  return line_of(command.is_whole ? kWhole : kPart, 0, {}, command.options, "", command.sources);
+}
+
+void add_command(StagedCommand command, std::vector<StagedCommand>& commands) {
+  if (command.is_whole) {
+    commands = {std::move(command)};
+  } else if (std::ranges::none_of(commands, &StagedCommand::is_whole) &&
+             std::ranges::find(commands, command) == commands.end()) {
+    commands.push_back(std::move(command));
+  }
+}
+
 void take_line(std::string_view line, StageJournal::State& state, std::vector<std::string_view>& columns) {
   if (line.empty()) return;
   if (!formats::unseal_line(line)) {
@@ -139,6 +154,7 @@ void take_line(std::string_view line, StageJournal::State& state, std::vector<st
     return;
   }
   if (columns[0] == kSet) state.set = StagedSetId{file.hash, file.bytes, name};
+  if (columns[0] == kWhole || columns[0] == kPart) add_command({name, file.pin, columns[0] == kWhole}, state.commands);
   file.found = columns[0] == kFound;
   if (!file.found && columns[0] != kFile) return;
   state.files[name] = std::move(file);
@@ -197,6 +213,7 @@ StageJournal::State StageJournal::read(const std::string& path) {
 void StageJournal::rewrite(io::FileSystem& files, const std::string& path, const State& state) {
   std::string text = fmt::format("{}\n", kHead);
   if (state.set) text += line_of(*state.set);
+  for (const StagedCommand& command : state.commands) text += line_of(command);
   for (const auto& [name, file] : state.files) text += line_of(name, file);
   io::publish(files, path, as_bytes(text));
 }
@@ -238,6 +255,16 @@ void StageJournal::record(const std::string& name, const StagedFile& file) {
   const std::scoped_lock lock(mutex_);
   append(line_of(name, file));
   state_.files[name] = file;
+}
+
+void StageJournal::add(const StagedCommand& command) {
+  const std::scoped_lock lock(mutex_);
+  take_news();
+  std::vector<StagedCommand> commands = state_.commands;
+  add_command(command, commands);
+  if (commands == state_.commands) return;
+  append(line_of(command));
+  state_.commands = std::move(commands);
 }
 
 /// Between line ends of its own: on a full disk another process may have left half a line before it, which must not

@@ -85,6 +85,15 @@ struct StagedSetId {
   bool is(const StagedSetId& other) const { return hash == other.hash; }
 };
 
+/// What a stage was asked to copy, as shell words for the same command. Empty operands: they are not known, because
+/// messages do not show their secrets, or there are too many.
+struct StagedCommand {
+  std::string sources;    ///< operands, absolute paths and addresses
+  std::string options;    ///< that choose files and their store
+  bool is_whole = false;  ///< all files of the set
+  bool operator==(const StagedCommand&) const = default;
+};
+
 /// Replaces the pin of a file that has wrong bytes.
 constexpr std::string_view kDamagedPin = "damaged";
 
@@ -111,14 +120,16 @@ std::optional<std::uint64_t> size_on_disk(const std::string& path);
 
 /// Files copied by stages, `.shardkit/stage.journal` (formats.md, "Stage journal"): the set of the folder, then a
 /// line per file that got its name, after its bytes were made durable. Several processes append to it; the last line
-/// about a file counts. A line that was cut or has changed does not count, and the files before it have to be read
-/// again, because it may be about any of them. Thread-safe.
+/// about a file counts, and a line per command. A line that was cut or has changed does not count, and the files before
+/// it have to be read again, because it may be about any of them. Thread-safe.
 class StageJournal {
  public:
   struct State {
     std::optional<StagedSetId> set;
     std::map<std::string, StagedFile> files;  ///< by name
-    std::uint64_t read = 0;                   ///< bytes of the journal that this state reflects
+    /// Commands whose files the folder has or will have; only one of the whole set. Empty: not known.
+    std::vector<StagedCommand> commands = {};
+    std::uint64_t read = 0;  ///< bytes of the journal that this state reflects
   };
 
   /// Adds whole lines of a journal to `state`.
@@ -137,6 +148,8 @@ class StageJournal {
   /// Raises the announced bytes of the set, visible to others; never lowers them.
   void announce(std::uint64_t bytes);
   void record(const std::string& name, const StagedFile& file);
+  /// Adds the command, unless it is known or a known one copies the whole set.
+  void add(const StagedCommand& command);
   /// Makes all records durable.
   void sync();
   /// A copy.

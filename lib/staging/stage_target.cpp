@@ -181,7 +181,10 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
     forget_outdated(state, wanted);
     remove_partials(state, &kept);
   }
-  if (!is_same) files_.remove(path_of(kHitsPath));
+  if (!is_same) {
+    files_.remove(path_of(kHitsPath));
+    state.commands.clear();
+  }
   state.set = set;
   StageJournal::rewrite(files_, path_of(kStageJournalPath), state);
 }

@@ -96,6 +96,7 @@ void take_journal(const StageJournal::State& journal, StagedFolder& folder) {
     folder.source = journal.set->source;
     folder.announced = journal.set->bytes;
   }
+  folder.commands = journal.commands;
   folder.files = journal.files.size();
   for (const auto& [name, file] : journal.files) {
     folder.bytes += file.bytes;

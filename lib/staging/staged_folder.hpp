@@ -29,18 +29,19 @@ constexpr auto enum_names(StagedState) {
 struct StagedFolder {
   std::string path;
   StagedState state = StagedState::partial;
-  bool at_work = false;                ///< a process holds its lock
-  std::string source;                  ///< source of its files; empty if neither marker nor journal has it
-  std::optional<StagedMarker> marker;  ///< empty: incomplete, or the marker is damaged
-  std::uint64_t files = 0;             ///< in the journal; of one that was lost, those that its marker restores
-  std::uint64_t bytes = 0;             ///< of these files; those of the marker if none is known
-  std::uint64_t found_bytes = 0;       ///< of those that were there before they were staged: they are never removed
-  std::uint64_t partial_bytes = 0;     ///< on disk, of files without a final name; also space reserved for them
-  std::uint64_t arrived_bytes = 0;     ///< of these files, those that a stage need not fetch again
-  std::uint64_t announced = 0;         ///< final size according to its journal
-  std::uint64_t lost_files = 0;        ///< that the marker counts, but neither the journal nor what is there tells
-  std::uint64_t damaged = 0;           ///< files marked as damaged, until a stage fetches them again
-  std::uint64_t hits = 0;              ///< stages that found the set complete and leased it
+  bool at_work = false;                 ///< a process holds its lock
+  std::string source;                   ///< source of its files; empty if neither marker nor journal has it
+  std::vector<StagedCommand> commands;  ///< that copy its files; empty: not known
+  std::optional<StagedMarker> marker;   ///< empty: incomplete, or the marker is damaged
+  std::uint64_t files = 0;              ///< in the journal; of one that was lost, those that its marker restores
+  std::uint64_t bytes = 0;              ///< of these files; those of the marker if none is known
+  std::uint64_t found_bytes = 0;        ///< of those that were there before they were staged: they are never removed
+  std::uint64_t partial_bytes = 0;      ///< on disk, of files without a final name; also space reserved for them
+  std::uint64_t arrived_bytes = 0;      ///< of these files, those that a stage need not fetch again
+  std::uint64_t announced = 0;          ///< final size according to its journal
+  std::uint64_t lost_files = 0;         ///< that the marker counts, but neither the journal nor what is there tells
+  std::uint64_t damaged = 0;            ///< files marked as damaged, until a stage fetches them again
+  std::uint64_t hits = 0;               ///< stages that found the set complete and leased it
   /// The newest of: the last stage, the last renewal of a lease, the last read of a file if the mount records that.
   system::WallTime last_used;
   std::vector<LeaseFile> leases;  ///< including expired ones

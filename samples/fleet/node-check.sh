@@ -5,8 +5,8 @@
 #   node-check.sh           # by a timer, or in a prolog or epilog while no job runs
 #   node-check.sh --drain   # also drains the node in Slurm if it misses a limit
 #
-# Slurm takes no action from the exit code of its HealthCheckProgram and ends it after 60 s, so there use --drain and a
-# short NODE_CHECK_BUDGET. It starts it without SLURM_CONF: export it here if slurm.conf is not in its usual place.
+# samples/slurm/health-check.sh makes it Slurm's HealthCheckProgram. A node that was not measured is not drained, because
+# a file system that all nodes share would drain all of them.
 #
 # Change: the data (a copy on the storage that jobs use, at least 1 GiB), the gate, where results are kept, and the
 # folder of node_exporter's textfile collector (samples/prometheus). samples/ci/gate.json is an example of a gate.

@@ -2,13 +2,11 @@
 
 import json
 import os
-import pathlib
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli/support"))
-from program import CHECKOUT, PROGRAMS, FolderTest, run  # noqa: E402
+from commands import fake_programs
+from program import CHECKOUT, PROGRAMS, FolderTest, run
 
 SCRIPT = CHECKOUT / "samples/fleet/node-check.sh"
 
@@ -48,6 +46,29 @@ class NodeCheck(FolderTest):
         result = json.loads((self.folder / "node17.json").read_text())["result"]
         self.assertEqual(done.returncode, 75 if result["neighbors"]["text"] else 3, done.stdout)
         self.assertIn("shardkit_run_exit_code", (self.folder / "shardkit_run.prom").read_text())
+
+
+class Drain(FolderTest):
+    """node-check.sh --drain, with an iobench that judges as the test says."""
+
+    def check(self, *arguments, judged, strictly=0, measured=0):
+        """(exit code, arguments of scontrol's calls)."""
+        judge = f'[[ $* == *--strict* ]] && exit {strictly}; echo "regressed: decode"; exit {judged}'
+        calls = fake_programs(self.folder, iobench=f'[[ $1 == run ]] && exit {measured}; {judge}', scontrol="exit 0")
+        script = self.folder / "node-check.sh"
+        script.write_text(SCRIPT.read_text().replace("PATH=/usr/local/bin", f"PATH={self.folder}:/usr/local/bin"))
+        done = subprocess.run(["bash", script, *arguments], capture_output=True, timeout=60, env={"SLURMD_NODENAME": "n2"})
+        return done.returncode, [call["arguments"] for call in calls() if call["program"] == "scontrol"]
+
+    def test_drains_a_node_that_misses_a_limit(self):
+        drained = ["update", "nodename=n2", "state=drain", "reason=node-check: regressed: decode"]
+        self.assertEqual(self.check("--drain", judged=3), (3, [drained]))
+
+    def test_drains_no_other_node(self):
+        self.assertEqual(self.check("--drain", judged=0), (0, []))
+        self.assertEqual(self.check("--drain", judged=0, strictly=3), (75, []))
+        self.assertEqual(self.check("--drain", judged=0, measured=4), (4, []))
+        self.assertEqual(self.check(judged=3), (3, []))
 
 
 if __name__ == "__main__":

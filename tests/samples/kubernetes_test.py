@@ -4,9 +4,9 @@ import re
 import unittest
 
 from commands import SAMPLES, exit_codes
-from manifests import FOLDER, amount, containers, documents, each_container, pods, shardctl_lines, values
+from manifests import (FOLDER, amount, containers, documents, each_container, files, kubernetes_validate, pods, shardctl_lines,
+                       values)
 from program import CHECKOUT
-import kubernetes_validate
 
 VERSIONS = ("1.29", "1.33", "1.37")  # the first with sidecars, and later ones
 # What the schemas take any word for. By field name, wherever it stands.
@@ -38,7 +38,7 @@ ACCESS_MODES = {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce
 
 class Manifests(unittest.TestCase):
     def test_there_are_some(self):
-        self.assertEqual(len(list(FOLDER.glob("*.yaml"))), 6)
+        self.assertEqual(len(files()), 8)
         self.assertEqual(len(pods()), 8)
 
     def test_are_valid_to_the_letter_in_every_version(self):
@@ -86,14 +86,14 @@ class Manifests(unittest.TestCase):
 
 
     def test_name_in_their_first_comment_what_must_exist_or_make_it(self):
-        made = {(document["kind"], document["metadata"]["name"]) for _, document in documents()}
+        made = {(name.partition(":")[0], document["kind"], document["metadata"]["name"]) for name, document in documents()}
         kinds = {("serviceAccountName",): "ServiceAccount", ("secretKeyRef", "name"): "Secret",
                  ("persistentVolumeClaim", "claimName"): "PersistentVolumeClaim", ("configMap", "name"): "ConfigMap"}
         for name, document in documents():
             comment = re.match(r"(#.*\n)+", (FOLDER / name.partition(":")[0]).read_text())[0]
             for path, value in values(document):
                 for place, kind in kinds.items():
-                    if path[-len(place):] == place and (kind, value) not in made:
+                    if path[-len(place):] == place and (name.partition(":")[0], kind, value) not in made:
                         with self.subTest(name, kind=kind):
                             self.assertRegex(comment, rf"\b{value}\b")
 

@@ -7,6 +7,7 @@ from commands import SAMPLES
 from program import need
 
 need("kubernetes_validate")
+import kubernetes_validate  # noqa: E402
 import yaml  # noqa: E402
 
 FOLDER = SAMPLES / "kubernetes"
@@ -38,10 +39,15 @@ def values(node, path=()):
         yield path, node
 
 
+def files():
+    """All manifests; those of kustomize itself have no schema here, and kubectl reads them (kubernetes_kustomize_test.py)."""
+    return [path for path in sorted(FOLDER.rglob("*.yaml")) if path.name != "kustomization.yaml"]
+
+
 def documents():
     """(name for messages, document)."""
-    return [(f"{path.name}: {document['kind']} {document['metadata']['name']}", document)
-            for path in sorted(FOLDER.glob("*.yaml")) for document in yaml.safe_load_all(path.read_text())]
+    return [(f"{path.relative_to(FOLDER)}: {document['kind']} {document['metadata']['name']}", document)
+            for path in files() for document in yaml.safe_load_all(path.read_text())]
 
 
 def pods():

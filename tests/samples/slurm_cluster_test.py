@@ -193,6 +193,66 @@ fi""")
         self.assertNotIn("exit code", (self.folder / "shardkit-prolog.log").read_text())
 
 
+class Drains(FolderTest):
+    """prolog.sh and health-check.sh drain a node by themselves, with a reason."""
+
+    SETTINGS = """PrologFlags=Alloc
+Prolog={hooks}/prolog
+HealthCheckProgram={hooks}/health-check
+HealthCheckInterval=5
+HealthCheckNodeState=IDLE
+"""
+
+    def start(self, broken):
+        """A Slurm on which a file is in the way of the cache of the prolog, and the node `broken` misses the limit."""
+        (self.folder / "cache").write_text("")
+        self.slurm = Slurm()
+        settings = self.SETTINGS.format(hooks=self.folder)
+        self.write("iobench", f"""#!/bin/bash
+[[ $1 == run ]] && exit 0
+[[ $2 == */{broken}.json ]] || exit 0
+echo "regressed: decode 812/s, at least 1000/s"
+exit 3
+""")
+        self.write("health-check", "#!/bin/bash\n")
+        self.write("prolog", "#!/bin/bash\n")
+        self.addCleanup(self.slurm.stop)
+        conf = self.slurm.start(settings=settings)
+        self.environment = {**os.environ, "SLURM_CONF": str(conf)}
+        self.folder.chmod(0o755)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        (self.folder / name).chmod(0o755)
+
+    def sample(self, path):
+        """Text of a sample that finds programs, files and Slurm where this test has them."""
+        text = (SAMPLES / path).read_text()
+        for old, new in (("/usr/local/bin:", f"{self.folder}:/usr/local/bin:"), ("/local/shardkit", f"{self.folder}/cache"),
+                         ("/var/log", self.folder), ("/var/lib/shardkit", self.folder), ("/etc/slurm", self.folder)):
+            text = text.replace(old, str(new))
+        return text.replace("\n", f"\nexport SLURM_CONF={self.environment['SLURM_CONF']}\n", 1)
+
+    def drained(self):
+        """{node: reason} of the nodes that are drained."""
+        listed = subprocess.run(["sinfo", "-h", "-N", "-t", "drain", "-o", "%N|%E"], env=self.environment,
+                                capture_output=True, text=True)
+        return dict(line.split("|") for line in listed.stdout.splitlines())
+
+    def test_with_a_reason_and_only_the_nodes_at_fault(self):
+        self.start(broken="n2")
+        self.write("node-check.sh", self.sample("fleet/node-check.sh"))
+        self.write("health-check", self.sample("slurm/health-check.sh"))
+        wait_until(self.drained)
+        self.assertEqual(self.drained(), {"n2": "node-check: regressed: decode 812/s, at least 1000/s"})
+        self.write("prolog", self.sample("slurm/prolog.sh"))
+        subprocess.run(["sbatch", "-w", "n3", "--mem=100", "--wrap", "true"], env=self.environment, cwd=self.folder,
+                       stdout=subprocess.DEVNULL, check=True)
+        wait_until(lambda: "n3" in self.drained())
+        self.assertEqual(list(self.drained()), ["n2", "n3"])
+        self.assertRegex(self.drained()["n3"], "^prolog: .*/cache cannot be written: mkdir: .*File exists")
+
+
 if __name__ == "__main__":
-    skip_unless_installed("the samples run in arrays, with kills and preemption")
+    skip_unless_installed("the samples run in arrays, with kills and preemption, and drain nodes")
     unittest.main()

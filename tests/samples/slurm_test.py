@@ -39,7 +39,7 @@ exit $worst
 
 class Scripts(unittest.TestCase):
     def test_are_bash(self):
-        self.assertEqual(len(SCRIPTS), 4)
+        self.assertEqual(len(SCRIPTS), 5)
         for script in SCRIPTS:
             with self.subTest(script.name):
                 subprocess.run(["bash", "-n", script], check=True)
@@ -110,13 +110,13 @@ class Batch(FolderTest):
 
 
 class Prolog(FolderTest):
-    """Prolog and epilog get no PATH and nothing of the user's environment, and must never fail: Slurm drains the node."""
+    """Prolog and epilog get no PATH and nothing of the user's environment. If one fails, Slurm drains the node."""
 
     ENVIRONMENT = {"SLURM_JOB_ID": "17", "SLURM_JOB_UID": "1000", "SLURM_NODELIST": "n[1-4]", "SLURMD_NODENAME": "n2"}
 
-    def run_script(self, name, shardctl):
-        """(exit code, arguments of shardctl's calls, log); the script's paths are moved into the test's folder."""
-        calls = fake_programs(self.folder, **({"shardctl": shardctl} if shardctl else {}))
+    def run_script(self, name, shardctl, **programs):
+        """(exit code, arguments of the programs' calls, log); the script's paths are moved into the test's folder."""
+        calls = fake_programs(self.folder, **({"shardctl": shardctl} if shardctl else {}), **programs)
         script = (FOLDER / name).read_text()
         for old, new in (("PATH=/usr/local/bin", f"PATH={self.folder}"), ("/var/log", str(self.folder)),
                          ("/local/shardkit", str(self.folder / "cache"))):
@@ -130,7 +130,7 @@ class Prolog(FolderTest):
         return code, [call["arguments"] for call in calls()], log.read_text() if log.exists() else ""
 
     def test_can_be_executed(self):
-        for name in ("prolog.sh", "epilog.sh"):
+        for name in ("prolog.sh", "epilog.sh", "health-check.sh"):
             self.assertTrue(os.access(FOLDER / name, os.X_OK), name)
 
     def test_the_epilog_ends_the_lease_that_the_prolog_took(self):
@@ -160,6 +160,22 @@ class Prolog(FolderTest):
                 code, calls, log = self.run_script(name, None)
                 self.assertEqual((code, calls), (0, []))
                 self.assertIn("exit code 127", log)
+
+    def test_the_prolog_drains_a_node_whose_disk_cannot_be_written(self):
+        (self.folder / "cache").write_text("no folder")  # root writes in any folder
+        code, calls, log = self.run_script("prolog.sh", "exit 0", scontrol="exit 0")
+        self.assertEqual((code, len(calls)), (1, 1), log)
+        self.assertEqual(calls[0][:3], ["update", "nodename=n2", "state=drain"])
+        self.assertRegex(calls[0][3], r"^reason=prolog: \S+/cache cannot be written: .*File exists")
+        self.assertIn("node drained", log)
+
+    def test_the_prolog_drains_a_node_whose_disk_fails_or_does_not_answer(self):
+        for sync, reason in (("exit 1", "no answer"), ("echo Input/output error >&2; exit 1", "Input/output error")):
+            with self.subTest(reason):
+                code, calls, _ = self.run_script("prolog.sh", "exit 0", scontrol="exit 0", sync=sync)
+                (drain,) = (call for call in calls if call[:1] == ["update"])
+                self.assertEqual((code, drain[3].endswith(reason)), (1, True), drain)
+                (self.folder / "calls").unlink()
 
     def test_the_epilog_does_nothing_on_a_node_that_never_staged(self):
         self.assertEqual(self.run_script("epilog.sh", "exit 0"), (0, [], ""))

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -44,6 +45,21 @@ TEST_CASE("a journal reads back what it was given, whatever the names") {
   CHECK(state.files.at("a\n.tar").pin == "pin of\ta");
   CHECK(state.files.at("a\n.tar").hash == Hash128{3, 4});
   CHECK(StageJournal::read(fixture.dir.path("absent")).files.empty());
+}
+
+TEST_CASE("commands are kept, each once, and one of the whole set replaces those of its parts") {
+  const JournalFixture fixture;
+  const StagedCommand part{"'a\tb'", " --include 'x*'", false};
+  const StagedCommand other{"'a\tb'", " --rank 1 --world 2", false};
+  const StagedCommand whole{"'a\tb'", "", true};
+  StageJournal journal(*fixture.files, fixture.path);
+  for (const StagedCommand& command : {part, other, part}) journal.add(command);
+  CHECK(StageJournal::read(fixture.path).commands == std::vector{part, other});
+  journal.add(whole);
+  journal.add(part);
+  StageJournal::rewrite(*fixture.files, fixture.path, StageJournal::read(fixture.path));
+  CHECK(StageJournal::read(fixture.path).commands == std::vector{whole});
+  CHECK(StageJournal::read(fixture.path).files.size() == 1);
 }
 
 TEST_CASE("several processes append, and each learns of the others' records") {

@@ -173,7 +173,7 @@ class CacheCheck {
       if (const auto damaged = damaged_.find(folder.path); damaged != damaged_.end() && !damaged->second.empty()) {
         result_.remedies.push_back(remedy::check_and_repair(folder.path) + comment(folder) + "marks damaged files");
       }
-      result_.remedies.push_back(stage_again(folder));
+      for (std::string& line : stage_again(folder)) result_.remedies.push_back(std::move(line));
     }
   }
 
@@ -184,19 +184,34 @@ class CacheCheck {
     return may_change ? "  # " : "  # as a user who may write there: ";
   }
 
-  /// The command that stages it again; for a part of a source, whose command is unknown, a description of it.
-  std::string stage_again(const staging::StagedFolder& folder) const {
-    const std::string target = shell_word(folder.path);
-    const std::string source = folder.source.empty() ? "SRC" : shell_word(folder.source);
-    const bool is_part = folder.marker && !folder.marker->subsets.empty();
-    if (is_part || folder.source.empty() ||
-        (catalog::is_location_of_several(folder.source) && !fs::exists(folder.source))) {
-      return fmt::format("# run the command again that staged {}: {} of {}", target,
-                         is_part ? fmt::to_string(fmt::join(folder.marker->subsets, ", ")) : "all", source);
+  /// The commands that stage it again, or a comment that says what is known of them.
+  std::vector<std::string> stage_again(const staging::StagedFolder& folder) const {
+    const std::string cache = folder.path == options_.folder ? "" : options_.folder;
+    const auto line = [&](const remedy::StageWords& words, const char* more) {
+      return remedy::stage(words, folder.path, cache) + comment(folder) + "fetches what is missing" + more;
+    };
+    const std::vector<staging::StagedCommand>& commands = folder.commands;
+    if (!commands.empty() && std::ranges::none_of(commands, &std::string::empty, &staging::StagedCommand::sources)) {
+      std::vector<std::string> lines;
+      for (const auto& command : commands) lines.push_back(line({command.sources, command.options}, ""));
+      return lines;
     }
-    const bool by_size = folder.marker && folder.marker->verified == staging::Verified::size;
-    return remedy::stage(folder.source, folder.path, folder.path == options_.folder ? "" : options_.folder, by_size) +
-           comment(folder) + "fetches what is missing; add the options of its first stage";
+    const bool is_one_source =
+        !folder.source.empty() && (!catalog::is_location_of_several(folder.source) || fs::exists(folder.source));
+    if (commands.empty() && is_one_source && folder.marker && folder.marker->subsets.empty()) {
+      const bool by_size = folder.marker->verified == staging::Verified::size;
+      return {line(remedy::whole_source(folder.source, by_size), "; add the options of its first stage")};
+    }
+    return {fmt::format("# run the command again that staged {}: {} of {}", shell_word(folder.path), asked(folder),
+                        folder.source.empty() ? "SRC" : shell_word(folder.source))};
+  }
+
+  /// What stages were asked to copy to the folder, in words.
+  static std::string asked(const staging::StagedFolder& folder) {
+    if (folder.marker && !folder.marker->subsets.empty())
+      return fmt::to_string(fmt::join(folder.marker->subsets, ", "));
+    if (folder.commands.empty()) return folder.marker ? "all" : "all or a part";
+    return folder.commands.front().is_whole ? "all" : "a part";
   }
 
   void add(std::string code, Severity severity, const std::string& path, std::string text) {

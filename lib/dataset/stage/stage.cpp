@@ -53,6 +53,39 @@ struct StageSource {
   const std::atomic<std::uint64_t>& retries;  ///< of requests, so far
 };
 
+/// Most characters of operands that a journal keeps.
+constexpr std::size_t kMostOperands = 16U << 10U;
+
+/// An operand that means the same in any working folder.
+std::string from_anywhere(const std::string& operand) {
+  if (operand.empty() || catalog::is_address(operand)) return operand;
+  return std::filesystem::absolute(operand).lexically_normal();
+}
+
+/// Empty if a command cannot have them.
+std::string operands_of(const StageOptions& options) {
+  StageOptions named;
+  for (const std::string& source : options.sources) {
+    if (source == "-" || without_secrets(source) != source) return {};
+    named.sources.push_back(from_anywhere(source));
+  }
+  const std::string text = command_text("", named);
+  return text.empty() || text.size() > kMostOperands ? std::string() : text.substr(1);
+}
+
+/// What decides which files a stage copies, and from where.
+staging::StagedCommand command_of(const StageOptions& options, bool is_whole) {
+  StageOptions chosen;
+  chosen.manifest = options.manifest == "none" ? options.manifest : from_anywhere(options.manifest);
+  chosen.include = options.include;
+  chosen.exclude = options.exclude;
+  chosen.rank = options.rank;
+  chosen.world = options.world;
+  chosen.split = options.split;
+  chosen.access = options.access;
+  return {operands_of(options), command_text("", chosen), is_whole};
+}
+
 /// One call of stage, from a source that is open.
 class Stage {
  public:
@@ -179,6 +212,7 @@ class Stage {
       share_.replace(other, id, is_update(other.marker));
     };
     target_.join(id, wanted_, replace, context_.stop_token());
+    if (!options_.sources.empty()) target_.journal().add(command_of(options_, is_whole()));
     target_.refuse_meeting_names(wanted_);  // before others are evicted for it
     const std::uint64_t files = new_files();
     share_.take_space(final_bytes(id), files);
@@ -339,6 +373,10 @@ class Stage {
                     format_size(counted - std::min(counted, bytes())));
     } catch (const Error&) {
     }
+  }
+
+  bool is_whole() const {
+    return subset_.empty() && !is_named_ && options_.include.empty() && options_.exclude.empty();
   }
 
   staging::StagedMarker marker() const {

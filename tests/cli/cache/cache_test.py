@@ -1,11 +1,14 @@
 """shardctl cache as a process, over folders that shardctl stage filled: sharing, room, leases, damage, read-only mounts."""
 
+import io
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import unittest
 
@@ -247,6 +250,97 @@ class Checking(CacheTest):
         self.assertIn("shardctl stage", finished.stdout)
         self.stage_well("a")
         self.assertEqual(self.verb("check").returncode, 0)
+
+
+class Advice(FolderTest):
+    """The commands of `cache check` copy the files that were staged, and no others."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.folder / "a set"
+        self.source.mkdir()
+        for name in "abcd":
+            with tarfile.open(self.source / f"{name}.tar", "w") as tar:
+                for key in range(3):
+                    info = tarfile.TarInfo(f"{name}{key}.txt")
+                    info.size = 1
+                    tar.addfile(info, io.BytesIO(b"x"))
+        (self.folder / "list.txt").write_text("a set/a.tar\na set/c.tar\n")
+
+    def choices(self):
+        """Operands and options that choose files, for a set with a manifest and one without."""
+        source = self.source.name
+        yield "operands", [f"{source}/a.tar", f"{source}/c.tar"], []
+        yield "a pattern", [f"{source}/[ac].tar"], []
+        yield "a list", ["list.txt"], []
+        yield "--include", [source], ["--include", "[ac].tar"]
+        yield "--exclude", [source], ["--exclude", "b*", "--exclude", "a*"]
+        yield "--rank", [source], ["--rank", "1", "--world", "2"]
+        yield "all", [source], []
+        yield "all by size", [source], ["--manifest", "none"]
+
+    def shardctl(self, *words, code=0):
+        finished = run("shardctl", *words, cwd=self.folder)
+        self.assertEqual(finished.returncode, code, finished.stderr)
+        return finished
+
+    @staticmethod
+    def staged_in(folder):
+        return {path.name: path.read_bytes() for path in folder.glob("*.tar")}
+
+    def follow_advice(self, target, code=3):
+        remedies = result_of(self.shardctl("cache", "check", target, "--json", "-", code=code))["result"]["remedies"]
+        self.assertTrue(remedies)
+        for command in remedies:
+            self.assertFalse(command.startswith("#"), command)
+            words = shlex.split(command, comments=True)
+            finished = run(*words, cwd="/")
+            self.assertIn(finished.returncode, (0, 3), finished.stderr)
+        self.shardctl("cache", "check", target)
+
+    def test_a_damaged_copy_of_a_part_is_repaired_as_a_part(self):
+        for indexed in (False, True):
+            if indexed:
+                self.shardctl("index", self.source)
+            for what, sources, options in self.choices():
+                with self.subTest(what, indexed=indexed):
+                    target = self.folder / f"{what} {indexed}"
+                    self.shardctl("stage", *sources, target, "--lease", "0", *options)
+                    whole = self.staged_in(target)
+                    sorted(target.glob("*.tar"))[0].unlink()
+                    self.follow_advice(target)
+                    self.assertEqual(self.staged_in(target), whole)
+
+    def test_a_copy_that_was_interrupted_or_lost_its_marker_is_continued_as_what_it_was(self):
+        self.shardctl("index", self.source)
+        for what, sources, options in self.choices():
+            with self.subTest(what):
+                target = self.folder / what
+                self.shardctl("stage", *sources, target, "--lease", "0", *options)
+                whole = self.staged_in(target)
+                (target / ".shardkit/staged.json").unlink()
+                sorted(target.glob("*.tar"))[0].unlink()
+                self.follow_advice(target)
+                self.assertEqual(self.staged_in(target), whole)
+
+    def test_two_parts_in_one_folder_are_both_continued(self):
+        self.shardctl("index", self.source)
+        target = self.folder / "node"
+        for name in "ac":
+            self.shardctl("stage", self.source, target, "--lease", "0", "--include", f"{name}.tar")
+        (target / "a.tar").unlink()
+        (target / "c.tar").unlink()
+        self.follow_advice(target)
+        self.assertEqual(set(self.staged_in(target)), {"a.tar", "c.tar"})
+
+    def test_what_nobody_recorded_is_not_advised_as_a_command(self):
+        self.shardctl("stage", self.source, self.folder / "node", "--lease", "0", "--include", "a.tar")
+        journal = self.folder / "node/.shardkit/stage.journal"
+        journal.write_text("".join(line for line in journal.read_text().splitlines(True) if not line.startswith("part")))
+        (self.folder / "node/.shardkit/staged.json").unlink()
+        finished = self.shardctl("cache", "check", self.folder / "node", "--json", "-", code=3)
+        (remedy,) = result_of(finished)["result"]["remedies"]
+        self.assertRegex(remedy, "^# run the command again that staged .*: all or a part of ")
 
 
 class Releasing(CacheTest):
