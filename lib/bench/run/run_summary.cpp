@@ -168,7 +168,8 @@ void StageTableRow::describe(FieldList& v) {
   v.field({"stage", "stage", kLabel}, stage);
   v.field({"required_per_second", Unit::per_second, "samples that the job needs"}, required_per_second);
   v.field({"measured_per_second", Unit::per_second,
-           "samples that the stage delivers; with --repeat the median of all repetitions"},
+           "samples that the stage delivers, and the pipeline while it is full; with --repeat the median of all "
+           "repetitions"},
           measured_per_second);
   v.field({"interval",
            "95 % interval of that rate: over slices of 0.1 s, or with --repeat over repetitions (the full range if "
