@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "catalog/shard_set.hpp"
 #include "core/bytes.hpp"
@@ -9,8 +11,14 @@
 #include "formats/shard_index.hpp"
 #include "formats/tar_parser.hpp"
 
-/// Faults of a shard and of its index that do not stop a verb.
+/// Faults of sets and their shards, in the words of all verbs.
 namespace shardkit::catalog {
+
+/// That `writer`, such as "upload", has not finished `folder`, and how it is continued. `state`: how far it is.
+std::string unfinished(std::string_view writer, const std::string& folder, std::string_view state = {});
+
+/// That these shards, which the manifest of `folder` lists, are not there.
+std::string missing_from(const std::string& folder, const std::vector<std::string>& shards);
 
 /// The summary of our index of a shard. Throws Error{corrupt} unless the index may replace the shard's headers: it can
 /// be read, names this shard with its size, and agrees with what the manifest lists, if it does. `path` is the index's.

@@ -98,6 +98,7 @@ class ShardFinder {
   /// Those in the given folders, which were skipped because they cannot be read by offset.
   const std::vector<std::string>& compressed() const { return compressed_; }
   bool of_folder() const { return of_folder_; }
+  const std::vector<std::string>& empty_folders() const { return empty_folders_; }
 
  private:
   void add_folder(const NamedInput& named) {
@@ -118,7 +119,19 @@ class ShardFinder {
         has_shards = true;
       }
     }
-    if (!has_shards) refuse_folder(named.path, compressed_.size() > passed_over);
+    if (has_shards) return;
+    std::string folder = io::parent_folder(io::join_path(named.path.substr(0, named.path.find("?...")), "x"));
+    if (compressed_.size() > passed_over || !is_of_set(folder))
+      refuse_folder(named.path, compressed_.size() > passed_over);
+    empty_folders_.push_back(std::move(folder));
+  }
+
+  /// Whether one of our commands writes a set there, or has.
+  bool is_of_set(const std::string& folder) {
+    const auto has = [&](const std::string& name) { return inputs_.exists(io::join_path(folder, name)); };
+    if (has(formats::plan_path(0)) || (is_address(folder) ? has(formats::kUploadRecord) : has(formats::kStateFolder)))
+      return true;
+    return find_manifest(inputs_, folder).has_value();
   }
 
   /// Whether a name in a folder is that of a shard; a compressed one may be passed over.
@@ -217,6 +230,7 @@ class ShardFinder {
   std::vector<Unmeasured> unmeasured_;
   std::vector<std::string> compressed_;
   bool of_folder_ = false;
+  std::vector<std::string> empty_folders_;
   std::set<std::string> seen_;
 };
 
@@ -255,7 +269,8 @@ std::vector<std::string> sets_in(const std::string& folder) {
   for (const ListedEntry& entry : entries) {
     if (entry.kind == EntryKind::file || is_hidden_or_system(entry.name)) continue;
     const std::string path = io::join_path(folder, entry.name);
-    if (std::ranges::any_of(list_folder(path), is_of_set)) sets.push_back(path);
+    const bool is_planned = fs::exists(io::join_path(path, formats::plan_path(0)), unknown);  // it may have no tar yet
+    if (is_planned || std::ranges::any_of(list_folder(path), is_of_set)) sets.push_back(path);
   }
   return sets;
 }
@@ -334,10 +349,12 @@ std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string
 
 FolderManifests manifests_by_folder(const ShardSet& set) {
   FolderManifests manifests;
-  for (const ShardFile& shard : set.shards) {
-    const auto [found, is_new] = manifests.try_emplace(io::parent_folder(shard.path));
+  const auto add = [&](const std::string& folder) {
+    const auto [found, is_new] = manifests.try_emplace(folder);
     if (is_new) found->second = set.folder.empty() ? find_manifest(*set.inputs, found->first) : set.manifest;
-  }
+  };
+  for (const ShardFile& shard : set.shards) add(io::parent_folder(shard.path));
+  std::ranges::for_each(set.empty_folders, add);
   return manifests;
 }
 
@@ -375,7 +392,9 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, Context& conte
   for (const NamedInput& named : resolve_operands(operands, *set.inputs)) finder.add(named);
   set.shards = finder.take();
   set.of_folder = finder.of_folder();
-  set.folder = common_folder(set.shards);
+  set.empty_folders = finder.empty_folders();
+  if (set.empty_folders.empty()) set.folder = common_folder(set.shards);
+  if (set.shards.empty() && set.empty_folders.size() == 1) set.folder = set.empty_folders.front();
   const std::string manifest = io::join_path(set.folder, formats::kManifestName);
   if (!set.folder.empty()) set.manifest = find_manifest(*set.inputs, set.folder);
   if (set.manifest) set.manifest_path = manifest;

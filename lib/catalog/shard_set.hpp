@@ -28,6 +28,7 @@ struct ShardSet {
   std::vector<ShardFile> shards;              ///< in the given order; those of a folder by name; without duplicates
   bool of_folder = false;                     ///< an operand was a folder: all shards of its manifest should exist
   std::string folder;                         ///< common folder of all shards; empty if they are in several
+  std::vector<std::string> empty_folders;     ///< of sets that were named and have no shard (yet)
   std::optional<formats::Manifest> manifest;  ///< <folder>/manifest.json
   std::string manifest_path;                  ///< empty without a manifest
   std::shared_ptr<Inputs> inputs;             ///< opens the shards and the files next to them
@@ -53,12 +54,12 @@ bool is_tar_name(std::string_view name);
 bool is_compressed_tar_name(std::string_view name);
 
 /// Resolves SHARDS operands with the resolver in operands.hpp: for a folder its tar_names_in(), for a folder behind
-/// HTTP the tars in its manifest. A listed shard that is missing in the folder is not an error here, nor is a name in a
-/// local folder that is not a readable file (its `bytes` are 0): verify and stage report it. A folder is never a shard.
-/// Warns if compressed tars were skipped, or a folder's manifest.json belongs to another program. Throws
-/// Error{not_found} for a missing path or a folder without shards, Error{usage} for anything else, Error{unsupported}
-/// for a pipe or device in a folder and for a folder with only compressed tars, unless `tars` is `all`, and the errors
-/// of resolve_operands().
+/// HTTP the tars in its manifest; a folder of a set may have none of its shards. A listed shard that is missing in the
+/// folder is not an error here, nor is a name in a local folder that is not a readable file (its `bytes` are 0): verify
+/// and stage report it. A folder is never a shard. Warns if compressed tars were skipped, or a folder's manifest.json
+/// belongs to another program. Throws Error{not_found} for a missing path or a folder without shards, Error{usage} for
+/// anything else, Error{unsupported} for a pipe or device in a folder and for a folder with only compressed tars,
+/// unless `tars` is `all`, and the errors of resolve_operands().
 ShardSet resolve_shards(const std::vector<std::string>& operands, Context& context, const StoreAccess& access = {},
                         FolderTars tars = FolderTars::plain);
 

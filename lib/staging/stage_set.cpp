@@ -19,6 +19,7 @@
 
 #include "catalog/object_location.hpp"
 #include "catalog/object_set.hpp"
+#include "catalog/shard_faults.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/fields.hpp"
@@ -113,8 +114,8 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
         (writer->is_plan && !lacks_planned_shards(source, object, folder, exists, stop)))
       continue;
     const std::string path = folder.empty() ? source.location() : source.address_of(folder);
-    throw Error(ErrorCode::conflict, At{path},
-                "the {} into '{}' has not finished: finish it, or name the shards to stage", writer->verb, path);
+    throw Error(ErrorCode::conflict, At{path}, "{}, or name the shards to stage",
+                catalog::unfinished(writer->verb, path));
   }
 }
 

@@ -63,7 +63,8 @@ WaitMeter::Scope::~Scope() {
 }
 
 void LatencyPool::add_threads(std::int64_t cpu_ns, std::int64_t waited_ns) {
-  const std::scoped_lock lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;  // another thread is starting some, for which hundreds would wait here
   const unsigned threads = workers_.level();
   const unsigned wanted = need_.after_step(cpu_ns, waited_ns, threads);
   if (wanted > threads) workers_.set_level(wanted);

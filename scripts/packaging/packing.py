@@ -46,4 +46,5 @@ def made_at():
 
 
 def report(path):
-    print(f"{os.path.relpath(path, ROOT)}: {path.stat().st_size / 1e6:.1f} MB")
+    size = path.stat().st_size
+    print(f"{os.path.relpath(path, ROOT)}: " + (f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"))

@@ -213,11 +213,12 @@ class Caching(RemedyTest):
     def test_a_part_of_a_set_is_not_staged_whole(self):
         self.shardctl("stage", self.source, self.target, "--rank", "0", "--world", "2")
         self.damage()
-        self.assertIn("ranks 0-0 of 2", self.remedies()[-1])
+        staged = {path.name for path in self.target.glob("*.tar")}
+        self.assertIn(" --rank 0 --world 2 ", self.remedies()[-1])
         for command in self.remedies():
             self.assertIn(self.shell(command).returncode, (0, 3), command)
-        self.shardctl("stage", self.source, self.target, "--rank", "0", "--world", "2")
         self.shardctl("cache", "check", self.target)
+        self.assertEqual({path.name for path in self.target.glob("*.tar")}, staged)
 
     def test_row_release(self):
         cache = self.folder / "cache"

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
 from installed import made_by  # noqa: E402
-from program import SOAK, FolderTest, run  # noqa: E402
+from program import CHECKOUT, SOAK, FolderTest, run  # noqa: E402
 
 VERSION = run("shardctl", "--version").stdout.split()[1]
 
@@ -88,6 +88,15 @@ class Aarch64(FolderTest):
                 self.assertEqual(hashes(self.folder / (name + "-arm")), hashes(self.folder / (name + "-x86")))
         self.emulated("shardctl verify shards-x86 --depth checksum")
         self.here("shardctl verify shards-arm --depth checksum")
+
+    def test_the_debian_package_has_the_same_programs(self):
+        made_by("packaging/deb", SHARDKIT_ARCH="aarch64")
+        (package,) = (CHECKOUT / "dist").glob(f"shardkit_{VERSION.replace('-', '~')}-1_arm64.deb")
+        subprocess.run(["dpkg-deb", "--extract", package, self.folder / "tree"], check=True)
+        for name in ("shardctl", "iobench"):
+            self.assertEqual((self.folder / "tree/usr/bin" / name).read_bytes(),
+                             (CHECKOUT / "build/portable-aarch64/install/bin" / name).read_bytes())
+        self.assertTrue(list((self.folder / "tree/usr/share/doc/shardkit/licenses").iterdir()))
 
 
 if __name__ == "__main__":

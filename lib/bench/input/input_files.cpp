@@ -122,8 +122,24 @@ class InputFinder {
         }
         break;
     }
+    refuse_lost_shards(named.path, before);
     if (input_.files.size() > before) return;
     throw Error(ErrorCode::not_found, At{named.path}, "folder '{}' contains no files to read", named.path);
+  }
+
+  /// The files beside shards that are all gone are not data.
+  void refuse_lost_shards(const std::string& folder, std::size_t before) try {
+    if (std::any_of(input_.files.begin() + static_cast<std::ptrdiff_t>(before), input_.files.end(),
+                    [](const InputFile& file) { return file.is_shard; }))
+      return;
+    const auto manifest = catalog::find_manifest(*input_.inputs, folder);
+    if (!manifest || manifest->shards.empty()) return;
+    std::vector<std::string> missing;
+    for (const formats::ManifestShard& shard : manifest->shards) missing.push_back(shard.name);
+    throw Error(ErrorCode::not_found, At{folder}, "{}; restore them from a copy, or make the set again",
+                catalog::missing_from(folder, missing));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;  // a file of another program has the name of a manifest
   }
 
   void add_file(const std::string& path, std::uint64_t bytes, bool is_shard) {

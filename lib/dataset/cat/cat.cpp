@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "formats/sample_name.hpp"
 #include "sync/task_group.hpp"
@@ -110,6 +111,7 @@ CatResult cat(const CatOptions& options, Context& context) {
   const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
+  refuse_unfinished(set, catalog::manifests_by_folder(set), context);
   Search search(set, key, context);
   search.run();
   if (!search.sample()) {

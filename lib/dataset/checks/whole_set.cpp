@@ -9,6 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "catalog/object_location.hpp"
+#include "catalog/shard_faults.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
@@ -51,27 +54,45 @@ std::uint64_t planned_and_missing(catalog::Inputs& inputs, const std::string& fo
 }
 
 /// Whether parts of a convert or reshard have finished here, which merge has not joined.
-bool has_parts(const std::string& folder) {
+bool has_parts(catalog::Inputs& inputs, const std::string& folder) {
+  const std::string state = io::join_path(folder, formats::kStateFolder);
+  const auto is_part = [](std::string_view name) { return name.starts_with("part-") && name.ends_with(".json"); };
+  if (catalog::is_address(folder)) {
+    const catalog::ObjectLocation location = catalog::parse_location(io::join_path(state, ""));
+    if (location.kind != catalog::ObjectLocation::Kind::bucket) return false;  // a web server has no listing
+    return std::ranges::any_of(inputs.list(location), is_part, &io::ObjectInfo::name);
+  }
   std::error_code none;
-  std::filesystem::directory_iterator at(io::join_path(folder, formats::kStateFolder), none);
-  return std::any_of(at, {}, [](const auto& entry) {
-    const std::string name = entry.path().filename();
-    return name.starts_with("part-") && name.ends_with(".json");
-  });
+  std::filesystem::directory_iterator at(state, none);
+  return std::any_of(at, {}, [&](const auto& entry) { return is_part(entry.path().filename().native()); });
 }
 
-std::optional<std::string> missing_in(const catalog::ShardSet& set, const std::string& folder,
-                                      const std::optional<formats::Manifest>& manifest,
-                                      const std::set<std::string_view>& there) {
-  if (auto unfinished = unfinished_stage(folder)) return unfinished;
-  if (!manifest && set.inputs->exists(io::join_path(folder, formats::kUploadRecord)))
-    return fmt::format("the upload into '{}' has not finished: run it again", folder);
-  if (!manifest) return unfinished_plan(*set.inputs, folder, there);
-  const auto missing = missing_shards(*manifest, find_staged_part(*set.inputs, folder), there);
+/// Of a folder without a manifest.
+std::optional<Missing> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
+                                       const std::set<std::string_view>& there) {
+  const std::uint64_t missing = planned_and_missing(inputs, folder, there);
+  if (missing > 0) {
+    return Missing{catalog::unfinished("convert or reshard", folder,
+                                       fmt::format("{} of its plan {} missing", format_count(missing, "shard"),
+                                                   missing == 1 ? "is" : "are")),
+                   true};
+  }
+  if (!has_parts(inputs, folder)) return std::nullopt;
+  return Missing{
+      fmt::format("the parts of '{}' are not joined: {} does that", folder, remedy::in_text(remedy::merge(folder))),
+      true};
+}
+
+std::optional<Missing> missing_in(catalog::Inputs& inputs, const std::string& folder,
+                                  const std::optional<formats::Manifest>& manifest,
+                                  const std::set<std::string_view>& there) {
+  if (auto stage = unfinished_stage(folder)) return Missing{std::move(*stage), true};
+  if (!manifest && inputs.exists(io::join_path(folder, formats::kUploadRecord)))
+    return Missing{catalog::unfinished("upload", folder), true};
+  if (!manifest) return unfinished_plan(inputs, folder, there);
+  const auto missing = missing_shards(*manifest, find_staged_part(inputs, folder), there);
   if (missing.empty()) return std::nullopt;
-  return fmt::format("{} listed in the manifest of '{}' {} missing, the first is '{}'",
-                     format_count(missing.size(), "shard"), folder, missing.size() == 1 ? "is" : "are",
-                     missing.front());
+  return Missing{catalog::missing_from(folder, missing)};
 }
 
 /// The staged folder that a set lies in: its own, or one above it, such as that of train/ and val/.
@@ -118,10 +139,14 @@ std::optional<StagedPart> find_staged_part(catalog::Inputs& inputs, const std::s
   return part;
 }
 
+bool is_staged(const std::string& folder) {
+  return !catalog::is_address(folder) && std::filesystem::exists(io::join_path(folder, staging::kStageJournalPath));
+}
+
 std::optional<std::string> unfinished_stage(const std::string& folder) {
   const auto root = staged_root(folder);
   if (!root || staging::find_staged_marker(root->path)) return std::nullopt;
-  return fmt::format("the stage into '{}' has not finished: run it again", root->path);
+  return catalog::unfinished("stage", root->path);
 }
 
 std::vector<std::string> missing_shards(const formats::Manifest& manifest, const std::optional<StagedPart>& part,
@@ -143,23 +168,13 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
   }
 }
 
-std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
-                                           const std::set<std::string_view>& there) {
-  const std::uint64_t missing = planned_and_missing(inputs, folder, there);
-  if (missing == 0 && !has_parts(folder)) return std::nullopt;
-  if (missing == 0)
-    return fmt::format("the parts of '{}' are not joined: {} does that", folder,
-                       remedy::in_text(remedy::merge(folder)));
-  return fmt::format("the convert or reshard into '{}' has not finished: {} of its plan {} missing", folder,
-                     format_count(missing, "shard"), missing == 1 ? "is" : "are");
-}
-
-std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
+std::optional<Missing> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
   if (!set.of_folder) return std::nullopt;
   std::map<std::string, std::set<std::string_view>> folders;
   for (const catalog::ShardFile& shard : set.shards) folders[io::parent_folder(shard.path)].insert(shard.name);
+  for (const std::string& folder : set.empty_folders) folders.try_emplace(folder);
   for (const auto& [folder, there] : folders) {
-    if (auto missing = missing_in(set, folder, manifests.at(folder), there)) return missing;
+    if (auto missing = missing_in(*set.inputs, folder, manifests.at(folder), there)) return missing;
   }
   return std::nullopt;
 }
@@ -240,13 +255,31 @@ std::map<std::string, std::string> files_left_out(const catalog::ShardSet& set,
   return files;
 }
 
-void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
-  if (const auto missing = what_is_missing(set, manifests)) {
-    throw Error(
-        ErrorCode::not_found,
-        fmt::format("{}; finish or repair the set, or give the shards to use one by one, such as 'FOLDER/*.tar'",
-                    *missing));
+namespace {
+
+Error missing_error(const catalog::ShardSet& set, const std::optional<Missing>& missing) {
+  if (!missing) {
+    const std::string& folder = set.empty_folders.front();
+    return Error(ErrorCode::not_found, At{folder}, "folder '{}' contains no *.tar file", folder);
   }
+  const std::string restore = missing->is_unfinished ? "" : "; restore them from a copy, or make the set again";
+  const std::string others =
+      set.shards.empty() ? ""
+                         : fmt::format("; or name the shards to use, such as {}", shell_word(set.shards.front().path));
+  return Error(ErrorCode::not_found, missing->text + restore + others);
+}
+
+}  // namespace
+
+void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests) {
+  const auto missing = what_is_missing(set, manifests);
+  if (missing || set.shards.empty()) throw missing_error(set, missing);
+}
+
+void refuse_unfinished(const catalog::ShardSet& set, const catalog::FolderManifests& manifests, Context& context) {
+  const auto missing = what_is_missing(set, manifests);
+  if (set.shards.empty() || (missing && missing->is_unfinished)) throw missing_error(set, missing);
+  if (missing) context.warn("shards_missing", "{}", missing->text);
 }
 
 }  // namespace shardkit::dataset

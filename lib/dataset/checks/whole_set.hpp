@@ -26,17 +26,21 @@ std::vector<std::string> missing_shards(const formats::Manifest& manifest, const
 /// Paths of the existing plans in a folder, in the order in which they were followed.
 std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder);
 
+/// Whether the folder itself was filled by a stage.
+bool is_staged(const std::string& folder);
+
+/// What a set lacks.
+struct Missing {
+  std::string text;            ///< one line
+  bool is_unfinished = false;  ///< it was not written yet; else it is gone
+};
+
 /// A message that the stage that brought the folder's files is not complete; empty if none did, or it is.
 std::optional<std::string> unfinished_stage(const std::string& folder);
 
-/// A message that shards of the folder's plans are missing from `there`, the names of its shards, or that its parts are
-/// not merged; else empty. For a folder without a manifest.
-std::optional<std::string> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
-                                           const std::set<std::string_view>& there);
-
-/// The files that are missing from the sets in named folders: shards that a manifest lists, or the rest of an
-/// incomplete convert or reshard. Empty if nothing is missing, and for shards that were named one by one.
-std::optional<std::string> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
+/// What the sets in named folders lack: shards that a manifest lists, or the rest of an incomplete convert, reshard,
+/// stage or upload. Empty if nothing is missing, and for shards that were named one by one.
+std::optional<Missing> what_is_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
 
 /// What the manifests of several folders say about labels.
 struct LabelComparison {
@@ -50,7 +54,9 @@ LabelComparison compare_labels(const catalog::FolderManifests& manifests);
 std::map<std::string, std::string> files_left_out(const catalog::ShardSet& set,
                                                   const catalog::FolderManifests& manifests);
 
-/// Throws Error{not_found} if something is missing.
+/// Throws Error{not_found} if something is missing, with what to do.
 void refuse_missing(const catalog::ShardSet& set, const catalog::FolderManifests& manifests);
+/// The same for verbs that can read the rest: shards that are gone are a warning if others are there.
+void refuse_unfinished(const catalog::ShardSet& set, const catalog::FolderManifests& manifests, Context& context);
 
 }  // namespace shardkit::dataset

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/samples/sample_lister.hpp"
 
 namespace shardkit::dataset {
@@ -44,6 +45,7 @@ void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsR
 
 LsResult ls(const LsOptions& options, Context& context, const LsRowSink& sink) {
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
+  refuse_unfinished(set, catalog::manifests_by_folder(set), context);
   const SampleLister lister(set, context);
   LsResult result;
   context.progress().start("list", set.shards.size(), set.bytes());

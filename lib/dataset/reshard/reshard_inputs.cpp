@@ -330,10 +330,11 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
       catalog::resolve_shards(options.inputs, context, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
-  if (!options.salvage) {
+  const auto missing = what_is_missing(set, manifests);
+  if (!options.salvage || set.shards.empty()) {
     refuse_missing(set, manifests);
-  } else if (const auto missing = what_is_missing(set, manifests)) {
-    context.warn("shards_missing", "{}; all other samples are taken", *missing);
+  } else if (missing) {
+    context.warn("shards_missing", "{}; all other samples are taken", missing->text);
   }
   if (const auto conflicts = compare_labels(manifests).conflicts; !conflicts.empty() && !options.merge_classes) {
     throw Error(ErrorCode::conflict, {},

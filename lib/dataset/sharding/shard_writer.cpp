@@ -275,13 +275,14 @@ class WriterPool {
  private:
   /// A shard that is being dealt out and written.
   struct OpenShard {
-    OpenShard(io::OutputFiles& files, const WriteRequest& setup, std::size_t shard, std::size_t position,
-              BufferPool& pool)
-        : number(position), samples(setup.source.open(shard)), writer(files, setup, shard, pool), next(samples()) {}
+    OpenShard(SampleSource& source, std::size_t in_plan, std::size_t position)
+        : shard(in_plan), number(position), samples(source.open(in_plan)), next(samples()) {}
 
+    std::size_t shard;   ///< in the plan
     std::size_t number;  ///< among the requested ones
     SampleCursor samples;
-    ShardWriter writer;
+    std::once_flag is_begun;
+    std::optional<ShardWriter> writer;  ///< see begin()
     std::optional<PendingSample> next;  ///< the first sample not yet dealt; empty after the last
     std::uint64_t chunks = 0;
     std::uint64_t planned_bytes = 0;  ///< of the samples dealt so far
@@ -298,11 +299,12 @@ class WriterPool {
   bool step(sync::WaitMeter& meter, const std::stop_token& stop) {
     std::optional<Claim> work = claim(stop);
     if (!work) return false;
+    begin(*work->shard);
     Chunk chunk = read_chunk(*work, meter);
     context_.progress().items += work->samples.size();
     context_.progress().bytes += chunk.used;
     const auto start = std::chrono::steady_clock::now();
-    const bool complete = work->shard->writer.submit(work->number, std::move(chunk));
+    const bool complete = work->shard->writer->submit(work->number, std::move(chunk));
     write_ns_ += since(start);
     return !complete || finished_.push(std::move(work->shard), 1, stop);
   }
@@ -339,9 +341,14 @@ class WriterPool {
 
   bool open_next() {
     if (next_todo_ == todo_.size()) return false;
-    open_.push_back(std::make_shared<OpenShard>(files_, setup_, todo_[next_todo_], next_todo_, pool_));
+    open_.push_back(std::make_shared<OpenShard>(setup_.source, todo_[next_todo_], next_todo_));
     ++next_todo_;
     return true;
+  }
+
+  /// Makes the files of a shard. Not while samples are dealt out, because it takes as long as dealing hundreds.
+  void begin(OpenShard& shard) {
+    std::call_once(shard.is_begun, [&] { shard.writer.emplace(files_, setup_, shard.shard, pool_); });
   }
 
   Chunk read_chunk(Claim& claim, sync::WaitMeter& meter) {
@@ -393,7 +400,7 @@ class WriterPool {
     while (std::optional<std::shared_ptr<OpenShard>> shard = finished_.pop(stop)) {
       const auto start = std::chrono::steady_clock::now();
       if (setup_.before_publishing) setup_.before_publishing();
-      ShardWriter& writer = (*shard)->writer;
+      ShardWriter& writer = *(*shard)->writer;
       std::optional<formats::ShardSummary> summary = writer.publish();
       const std::scoped_lock lock(published_mutex_);
       for (const BadFile& file : writer.bad()) note_open(file);

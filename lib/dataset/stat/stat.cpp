@@ -103,7 +103,7 @@ class Statistics {
         shard_classes_(set_.shards.size()) {}
 
   StatResult run() {
-    if (const auto missing = what_is_missing(set_, manifests_)) context_.warn("shards_missing", "{}", *missing);
+    refuse_unfinished(set_, manifests_, context_);
     result_.bytes = set_.bytes();
     context_.progress().start("stat", set_.shards.size(), result_.bytes);
     read_shards();

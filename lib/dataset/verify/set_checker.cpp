@@ -252,7 +252,7 @@ void SetChecker::compare_shard_lists() {
   if (const bool has_plans = check_plans(); !set_.manifest) {
     if (!has_plans) return;
     if (const auto missing = what_is_missing(set_, manifests_))
-      log_.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
+      log_.add(ProblemCode::set_unfinished, std::nullopt, "", missing->text);
     return;
   }
   if (const auto stage = set_.of_folder ? unfinished_stage(set_.folder) : std::nullopt)

@@ -180,6 +180,7 @@ class Verification {
   void check_shards() {
     sync::TaskGroup group(context_.stop_token());
     if (result_.depth == VerifyDepth::decode) images_.emplace(set_.shards.size(), group.stop_token());
+    if (set_.shards.empty()) return;
     ImageCheck* const check = images_ ? &*images_ : nullptr;
     // Over the network each of them waits for one image at a time.
     const unsigned wanted = source_ && source_->is_remote() ? std::max(threads_, kRemoteReaders) : threads_;
@@ -400,6 +401,11 @@ class Verification {
     const auto advise = [&](const std::string& command, std::string_view effect) {
       result_.remedies.push_back(fmt::format("{}{}# {}", command, command.empty() ? "" : "  ", effect));
     };
+    if (found_[ProblemCode::missing_shard] > 0 && is_staged(set_.folder)) {
+      advise(remedy::check_and_repair(set_.folder), "prints the command that stages missing and changed files again");
+    } else if (found_[ProblemCode::missing_shard] > 0 && set_.manifest && !set_.manifest->plan_hash.empty()) {
+      advise("", "run the command that wrote this set again: it writes the missing shards again");
+    }
     if (needs(Remedy::restore)) {
       advise("",
              "restore the shards with missing_shard, unreadable, shard_size or checksum from a copy, or make them "
@@ -491,6 +497,10 @@ std::vector<NamedSet> sets_of(const VerifyOptions& options, Context& context) {
     const std::string& operand = is_whole ? folder : shard.path;
     if (operands.empty() || operands.back() != operand) operands.push_back(operand);
   }
+  for (const std::string& folder : all.empty_folders) {
+    sets.push_back({folder, options});
+    sets.back().options.shards = {folder};
+  }
   return sets;
 }
 
@@ -573,32 +583,10 @@ void refuse_swapped(const VerifyOptions& options) {
       command_text("shardctl verify", other));
 }
 
-/// The finding about the folder of a convert or reshard that has not finished its first shard.
-std::optional<VerifyResult> without_shards(const VerifyOptions& options) {
-  const std::string& folder = options.shards.empty() ? "" : options.shards.front();
-  std::error_code error;
-  if (options.shards.size() != 1 || !std::filesystem::is_directory(folder, error) ||
-      !catalog::tar_names_in(folder).empty()) {
-    return std::nullopt;
-  }
-  catalog::Inputs inputs;
-  const auto missing = unfinished_plan(inputs, folder, {});
-  if (!missing) return std::nullopt;
-  VerifyResult result;
-  ProblemLog log("");
-  log.add(ProblemCode::set_unfinished, std::nullopt, "", *missing);
-  result.verdict = "not sound: the set has no shard yet, 1 error in total";
-  result.problems = log.take();
-  result.problems_total = result.errors = 1;
-  result.remedies = {std::string(kRunAgain)};
-  return result;
-}
-
 }  // namespace
 
 VerifyResult verify(const VerifyOptions& given, Context& context) {
   refuse_swapped(given);
-  if (auto unfinished = without_shards(given)) return std::move(*unfinished);
   VerifyOptions options = given;
   options.shards.clear();
   for (const std::string& operand : given.shards) {

@@ -55,6 +55,8 @@ class Sets(SetTest):
         self.assertIn("--part 1/2", self.refusal(4, "merge", "s3://sets/parts"))
         self.assertEqual(self.result("parts", "s3://sets/parts")["missing_tasks"], "1")
         self.assertIn("has not finished", self.refusal(4, "stage", "s3://sets/parts", self.folder / "early"))
+        for verb, *operands in (("stat",), ("ls",), ("cat", "x.jpg"), ("index",), ("reshard", self.folder / "early")):
+            self.assertIn("has not finished", self.refusal(4, verb, "s3://sets/parts", *operands))
         self.result(*parted, "1/2")
         self.result("merge", "s3://sets/parts")
         self.assertEqual(self.staged("s3://sets/parts"), self.on_disk())

@@ -1,0 +1,108 @@
+"""Sets whose shards are not all there: every verb that reads shards gives one cause the same words, and verify finds it."""
+
+import pathlib
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import FolderTest, result_of, run  # noqa: E402
+
+READING = (("stat",), ("ls",), ("cat", "c0/i0.jpg"), ("index",), ("extract", "out"), ("reshard", "out"))
+
+
+class IncompleteSets(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.ok("synth", "photos", "--classes", 2, "--per-class", 6)
+
+    def go(self, *words):
+        return run("shardctl", *words, cwd=self.folder)
+
+    def ok(self, *words):
+        finished = self.go(*words)
+        self.assertEqual(finished.returncode, 0, f"{words}: {finished.stderr}")
+
+    def empty(self, name):
+        for tar in (self.folder / name).glob("*.tar"):
+            tar.unlink()
+
+    def refused_by_all(self, name, words):
+        for verb, *operands in READING:
+            with self.subTest(verb, name=name):
+                finished = self.go(verb, name, *operands)
+                self.assertEqual(finished.returncode, 4, finished.stderr)
+                self.assertIn(words, finished.stderr)
+        self.assertFalse((self.folder / "out").exists())
+
+    def findings(self, *names):
+        finished = self.go("verify", *names, "--json", "-")
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        result = result_of(finished)["result"]
+        return sorted(problem["code"] for problem in result["problems"]), result["remedies"]
+
+    def test_a_set_that_lost_all_shards_misses_each_of_them(self):
+        self.ok("convert", "photos", "set", "--samples", 4)
+        self.empty("set")
+        self.refused_by_all("set", "3 shards listed in the manifest of 'set' are missing, the first is 'shard-000000.tar'")
+        for depth in ((), ("--depth", "structure"), ("--depth", "decode")):
+            codes, remedies = self.findings("set", *depth)
+            self.assertEqual(codes, ["missing_shard"] * 3)
+        self.assertIn("# run the command that wrote this set again: it writes the missing shards again", remedies)
+        for verb in ("read", "run"):
+            finished = run("iobench", verb, "set", cwd=self.folder)
+            self.assertEqual(finished.returncode, 4, finished.stderr)
+            self.assertIn("3 shards listed in the manifest of 'set' are missing", finished.stderr)
+        self.ok("convert", "photos", "set", "--samples", 4)
+        self.ok("verify", "set")
+
+    def test_a_staged_set_that_lost_all_shards_is_staged_again_by_what_verify_advises(self):
+        self.ok("convert", "photos", "set", "--samples", 4)
+        self.ok("stage", "set", "node", "--lease", "0")
+        self.empty("node")
+        codes, remedies = self.findings("node")
+        self.assertEqual(codes, ["missing_shard"] * 3)
+        self.assertTrue(remedies[0].startswith("shardctl cache check node --repair "), remedies)
+        checked = result_of(self.go("cache", "check", "node", "--repair", "--json", "-"))["result"]
+        for command in checked["remedies"]:
+            self.ok(*command.split("  #")[0].split()[1:])
+        self.ok("verify", "node")
+
+    def test_a_convert_that_has_not_finished_is_refused_with_and_without_a_shard(self):
+        self.ok("convert", "photos", "half", "--samples", 4, "--part", "0/2")
+        words = "the convert or reshard into 'half' has not finished ({} of its plan {} missing): run the same command again"
+        self.refused_by_all("half", words.format("1 shard", "is"))
+        self.assertEqual(self.findings("half")[0], ["set_unfinished"])
+        self.ok("stat", "half/*.tar")
+        self.empty("half")
+        self.refused_by_all("half", words.format("3 shards", "are"))
+        self.assertEqual(self.findings("half")[0], ["set_unfinished"])
+
+    def test_an_upload_that_has_not_finished_is_refused(self):
+        self.ok("convert", "photos", "up", "--samples", 4)
+        (self.folder / "up/manifest.json").unlink()
+        (self.folder / "up/.shardkit/plan").unlink()
+        (self.folder / "up/.shardkit/uploads").mkdir()
+        (self.folder / "up/.shardkit/uploads/upload.json").write_text("{}")
+        self.refused_by_all("up", "the upload into 'up' has not finished: run the same command again")
+        self.empty("up")
+        self.refused_by_all("up", "the upload into 'up' has not finished: run the same command again")
+
+    def test_a_set_without_shards_is_one_of_several(self):
+        self.ok("convert", "photos", "whole", "--samples", 4)
+        self.ok("convert", "photos", "lost", "--samples", 4)
+        self.empty("lost")
+        self.assertEqual(self.findings("whole", "lost")[0], ["missing_shard"] * 3)
+        self.ok("convert", "photos", "split", "--split", "train=0.5,val=0.5", "--samples", 4, "--part", "0/2")
+        for name in ("split/train", "split/val"):
+            self.empty(name)
+        self.assertEqual(self.findings("split")[0], ["set_unfinished"] * 2)
+
+    def test_a_folder_of_something_else_has_no_shards(self):
+        shutil.copytree(self.folder / "photos", self.folder / "other")
+        (self.folder / "other/.shardkit").mkdir()
+        self.refused_by_all("other", "folder 'other' contains no *.tar file")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
