@@ -473,28 +473,33 @@ bool CompareResult::has_findings() const {
 }
 
 CompareResult compare(const CompareOptions& options, Context& context) {
+  return compare_measurements(options, context).result;
+}
+
+ComparedMeasurements compare_measurements(const CompareOptions& options, Context& context) {
   check_options(options);
   refuse_swapped(options);
-  CompareResult result;
+  ComparedMeasurements compared;
+  auto& [result, base, changed] = compared;
   result.strict = options.strict;
   std::vector<GateRequirement> requirements;
   if (options.gate) requirements = read_gate(*options.gate);
-  AbMeasurements ab;
   if (options.ab) {
-    ab = measure_ab(options, context);
+    AbMeasurements ab = measure_ab(options, context);
     result.ab = ab.runs;
     result.interrupted = ab.runs.pairs < options.repeat;
+    base = std::move(ab.base);
+    changed = std::move(ab.changed);
+  } else {
+    changed = read_measurements(options.changed, context);
   }
-  Measurements changed = options.ab ? std::move(ab.changed) : read_measurements(options.changed, context);
   if (options.machine_class) changed.machine_class = *options.machine_class;
   result.changed = side_of(options.changed, changed);
-  if (options.ab) {
-    judge(options, ab.base, changed, result);
-  } else if (options.base) {
-    const Measurements base = read_base(*options.base, changed.machine_class, changed.verb, context);
+  if (options.base && !options.ab) {
+    base = read_base(*options.base, changed.machine_class, changed.verb, context);
     warn_of_same(base, changed, context);
-    judge(options, base, changed, result);
   }
+  if (options.base) judge(options, base, changed, result);
   result.gate = check_gate(requirements, changed);
   // A run that fails the gate, or is incomplete, cannot be a baseline.
   const bool keep = options.save_baseline && !result.has_findings() && !result.interrupted;
@@ -503,7 +508,7 @@ CompareResult compare(const CompareOptions& options, Context& context) {
     warn_of_baseline(result.changed, context);
   }
   result.text = verdict_text(result, options, keep);
-  return result;
+  return compared;
 }
 
 void CompareOptions::describe(FieldList& v) {

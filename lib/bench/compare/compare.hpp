@@ -97,4 +97,14 @@ struct CompareResult {
 /// invalid combinations of options, and the errors of read_measurements(), read_baseline() and read_gate().
 CompareResult compare(const CompareOptions& options, Context& context);
 
+/// A comparison, and what it is about. Without BASE its measurements are empty.
+struct ComparedMeasurements {
+  CompareResult result;
+  Measurements base;
+  Measurements changed;
+};
+
+/// The same for a report, which shows single runs too.
+ComparedMeasurements compare_measurements(const CompareOptions& options, Context& context);
+
 }  // namespace shardkit::bench

@@ -88,13 +88,11 @@ std::vector<double> values_of(const Measurements& side, const std::string& metri
 }
 
 /// Of a baseline only the values are known.
-Sides sides_of(const std::vector<std::string>& paths, const CompareResult& result, Context& context) {
+Sides sides_of(const std::vector<std::string>& paths, const ComparedMeasurements& compared) {
   Sides sides;
   if (is_baseline(paths[0])) return sides;
-  const std::array<Measurements, 2> measured{read_measurements(paths[0], context),
-                                             read_measurements(paths[1], context)};
-  for (const CompareRow& row : result.rows) {
-    sides.runs.push_back({row.metric, values_of(measured[0], row.metric), values_of(measured[1], row.metric)});
+  for (const CompareRow& row : compared.result.rows) {
+    sides.runs.push_back({row.metric, values_of(compared.base, row.metric), values_of(compared.changed, row.metric)});
   }
   for (std::size_t i = 0; i < sides.single.size(); ++i) {
     if (!is_folder(paths[i])) sides.single[i] = any_result(paths[i]);
@@ -106,13 +104,11 @@ Json compared(const std::vector<std::string>& paths, Context& context, Sides& si
   CompareOptions options;
   options.base = paths[0];
   options.changed = paths[1];
-  const CompareResult result = compare(options, context);
-  sides = sides_of(paths, result, context);
-  Json last;
-  for_each_result(std::span(&paths[1], 1), context, [&](const std::string&, const Json& envelope) { last = envelope; });
-  Json envelope = envelope_of("compare", result, last);
+  const ComparedMeasurements compared = compare_measurements(options, context);
+  sides = sides_of(paths, compared);
+  Json envelope = envelope_of("compare", compared.result, any_result(compared.changed.files.back()));
   envelope["options"] = {{"base", paths[0]}, {"new", paths[1]}};
-  if (result.has_findings()) envelope["status"] = "findings";
+  if (compared.result.has_findings()) envelope["status"] = "findings";
   return envelope;
 }
 
