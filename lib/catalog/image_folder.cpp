@@ -22,6 +22,7 @@
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
+#include "formats/image_names.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/image_names.hpp"
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/wids_index.hpp"

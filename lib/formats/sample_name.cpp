@@ -1,7 +1,5 @@
 #include "formats/sample_name.hpp"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/text.hpp"
@@ -27,11 +25,6 @@ std::optional<SampleName> split_sample_name(std::string_view member) {
 bool is_metadata_name(std::string_view member) {
   const std::string_view first = member.substr(0, member.find('/'));
   return first.size() >= 4 && first.starts_with("__") && first.ends_with("__");
-}
-
-bool is_image_extension(std::string_view extension) {
-  constexpr std::array<std::string_view, 9> known = {"jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp"};
-  return std::ranges::find(known, lower_case(extension)) != known.end();
 }
 
 std::optional<IndexSample> SampleGrouper::add(const TarEntry& entry) {

@@ -24,10 +24,6 @@ std::optional<SampleName> split_sample_name(std::string_view member);
 /// True when the first path component is "__...__": readers skip such members.
 bool is_metadata_name(std::string_view member);
 
-/// True for the extensions, without their dot and in any case, that torchvision treats as images
-/// (torchvision/datasets/folder.py, IMG_EXTENSIONS).
-bool is_image_extension(std::string_view extension);
-
 /// Labels are whole numbers from 0 to this, the largest 64-bit integer of the loaders.
 inline constexpr std::uint64_t kLargestLabel = INT64_MAX;
 inline constexpr const char* kLabelRange = "a whole number from 0 to 9223372036854775807";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/text.hpp"
+#include "formats/image_names.hpp"
 #include "image/byte_order.hpp"
 
 using namespace std::string_view_literals;
@@ -233,22 +233,8 @@ ImageKind sniff_image(Bytes head) {
   return ImageKind::unknown;
 }
 
-ImageKind promised_kind(std::string_view extension) {
-  if (extension.starts_with('.')) extension.remove_prefix(1);
-  using enum ImageKind;
-  using Promise = std::pair<std::string_view, ImageKind>;
-  constexpr std::array promises{
-      Promise{"jpg", jpeg},  Promise{"jpeg", jpeg}, Promise{"jfif", jpeg},   Promise{"jpe", jpeg},
-      Promise{"png", png},   Promise{"gif", gif},   Promise{"webp", webp},   Promise{"bmp", bmp},
-      Promise{"tif", tiff},  Promise{"tiff", tiff}, Promise{"ppm", pnm},     Promise{"pgm", pnm},
-      Promise{"pbm", pnm},   Promise{"pnm", pnm},   Promise{"pfm", pnm},     Promise{"avif", avif},
-      Promise{"heic", heic}, Promise{"heif", heic}, Promise{"jxl", jpeg_xl}, Promise{"jp2", jpeg_2000}};
-  const auto* const found = std::ranges::find(promises, lower_case(extension), &Promise::first);
-  return found == promises.end() ? unknown : found->second;
-}
-
 bool is_image(std::string_view extension, Bytes head) {
-  if (promised_kind(extension) != ImageKind::unknown) return true;
+  if (formats::promised_kind(extension) != ImageKind::unknown) return true;
   const ImageKind kind = sniff_image(head);  // a text may start with "BM" or "P5 "
   return kind != ImageKind::unknown && kind != ImageKind::bmp && kind != ImageKind::pnm;
 }

@@ -7,6 +7,7 @@
 
 #include "core/bytes.hpp"
 #include "core/fields.hpp"
+#include "formats/image_names.hpp"
 
 /// Information from a file's first bytes, without decoding a pixel. Nothing is allocated; every function accepts any
 /// bytes and is thread-safe.
@@ -53,18 +54,11 @@ JpegHeaderResult read_jpeg_header(Bytes file);
 /// search runs from the end.
 std::optional<std::size_t> end_of_image(Bytes file, std::size_t scan_offset);
 
-enum class ImageKind { unknown, jpeg, png, gif, webp, bmp, tiff, pnm, avif, heic, jpeg_xl, jpeg_2000 };
-constexpr auto enum_names(ImageKind) {
-  return std::to_array<std::string_view>(
-      {"unknown", "JPEG", "PNG", "GIF", "WebP", "BMP", "TIFF", "PNM", "AVIF", "HEIC", "JPEG XL", "JPEG 2000"});
-}
+using formats::ImageKind;
 
 /// Recognizes the kind by magic number; kSniffedBytes are enough.
 ImageKind sniff_image(Bytes head);
 inline constexpr std::size_t kSniffedBytes = 12;
-
-/// The kind that a file name's extension promises, with or without its dot, in any case; unknown if it promises none.
-ImageKind promised_kind(std::string_view extension);
 
 /// Whether a file is an image: by its extension, or by a magic number that texts and tables do not start with.
 bool is_image(std::string_view extension, Bytes head);

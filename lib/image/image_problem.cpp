@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
+#include "formats/image_names.hpp"
 #include "image/byte_order.hpp"
 #include "image/image_header.hpp"
 #include "image/image_structure.hpp"
@@ -15,7 +16,7 @@ namespace {
 std::optional<ImageProblem> magic_problem(Bytes file, std::string_view extension) {
   if (file.empty()) return ImageProblem{ImageFlaw::empty, "the file is empty"};
   const ImageKind kind = sniff_image(file);
-  const ImageKind promised = promised_kind(extension);
+  const ImageKind promised = formats::promised_kind(extension);
   if (kind == ImageKind::unknown) {
     return ImageProblem{ImageFlaw::not_an_image, "the first bytes are not those of an image"};
   }

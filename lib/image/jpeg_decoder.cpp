@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include <jerror.h>
-
 #include "core/error.hpp"
 #include "image/augment.hpp"
 #include "image/image_header.hpp"
@@ -111,10 +109,9 @@ struct JpegDecoder::Codec {
   /// The failure for libjpeg's error or warning.
   DecodeFailure reason() const {
     const JpegErrors& errors = reader.errors();
-    if (reader.too_many_scans()) return DecodeFailure::too_many_scans;
-    if (errors.input_ended) return DecodeFailure::truncated;
-    if (errors.error_code == JERR_EMPTY_IMAGE) return DecodeFailure::zero_pixels;
-    if (errors.error_code != 0) return DecodeFailure::corrupt;
+    const DecodeFailure error = reader.error();
+    if (errors.input_ended && error != DecodeFailure::too_many_scans) return DecodeFailure::truncated;
+    if (error != DecodeFailure::none) return error;
     return errors.warned ? DecodeFailure::warned : DecodeFailure::none;
   }
 

@@ -133,6 +133,12 @@ bool JpegReader::read_rows(std::uint8_t* target, std::size_t stride, std::uint32
   return true;
 }
 
+DecodeFailure JpegReader::error() const {
+  if (progress_.exceeded) return DecodeFailure::too_many_scans;
+  if (errors_.error_code == JERR_EMPTY_IMAGE) return DecodeFailure::zero_pixels;
+  return errors_.error_code != 0 ? DecodeFailure::corrupt : DecodeFailure::none;
+}
+
 bool JpegReader::finish() {
   if (setjmp(errors_.landing) != 0) return false;
   jpeg_finish_decompress(&info_);

@@ -7,6 +7,7 @@
 #include <jpeglib.h>
 
 #include "core/bytes.hpp"
+#include "image/jpeg_decoder.hpp"
 
 namespace shardkit::image {
 
@@ -65,7 +66,8 @@ class JpegReader {
   bool finish();
 
   const JpegErrors& errors() const { return errors_; }
-  bool too_many_scans() const { return progress_.exceeded; }
+  /// The failure for what ended the last call; none without an error. An end of the input alone is none.
+  DecodeFailure error() const;
 
  private:
   struct Progress {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <jerror.h>
 #include <png.h>
 #include <webp/decode.h>
 #include <webp/demux.h>
@@ -185,9 +184,8 @@ PixelVerdict PixelChecker::check_jpeg(Bytes image) {
     }
   }
   if (whole) reader_.finish();  // without an end marker it stops, which does not matter any more
-  if (reader_.too_many_scans()) return failed(DecodeFailure::too_many_scans);
-  if (errors.error_code == JERR_EMPTY_IMAGE) return failed(DecodeFailure::zero_pixels);
-  if (errors.error_code != 0) return failed(DecodeFailure::corrupt, errors.text);
+  if (const DecodeFailure error = reader_.error(); error != DecodeFailure::none)
+    return failed(error, error == DecodeFailure::corrupt ? errors.text : "");
   if (!whole) return failed(DecodeFailure::truncated, fmt::format("the JPEG ends early, after {} bytes", image.size()));
   return errors.warned ? failed(DecodeFailure::warned, errors.text) : PixelVerdict{};
 }

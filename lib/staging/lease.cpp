@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
@@ -205,6 +206,15 @@ std::string job_lease_id(const system::EnvironmentLookup& environment) {
   }
   const auto job = environment("SLURM_JOB_ID");
   return job && !job->empty() ? "slurm-" + *job : std::string();
+}
+
+std::string lease_id_of(const std::string& given, const system::EnvironmentLookup& environment) {
+  std::string id = given.empty() ? job_lease_id(environment) : given;
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::ranges::none_of(id, is_control)) return id;
+  throw Error(ErrorCode::usage,
+              fmt::format("{} {} has a line break or another control character; give an id of visible characters",
+                          given.empty() ? "the lease id of this job," : "--lease-id", shell_word(id)));
 }
 
 std::string random_lease_id() { return fmt::format("lease-{:012x}", random_bits() & 0xffff'ffff'ffffU); }

@@ -81,6 +81,9 @@ system::WallTime lease_end(system::WallTime now, double seconds);
 /// The id of this job's leases: the pod (POD_UID, POD_NAME, or in Kubernetes HOSTNAME), else the Slurm job
 /// ("slurm-<id>"); empty if there is none.
 std::string job_lease_id(const system::EnvironmentLookup& environment);
+/// The `given` id, else that of this job. Throws Error{usage} for control characters, which no list of leases could
+/// show and no command repeat.
+std::string lease_id_of(const std::string& given, const system::EnvironmentLookup& environment);
 /// "lease-" and twelve random digits.
 std::string random_lease_id();
 

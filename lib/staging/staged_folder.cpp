@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "core/folder.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "io/file.hpp"
 #include "io/file_system.hpp"
@@ -207,6 +209,9 @@ namespace {
 
 /// Of a link that leads nowhere the system would say that it does not exist, and that it exists.
 void refuse_what_is_no_folder(const std::string& folder) {
+  if (catalog::is_address(folder))
+    throw Error(ErrorCode::usage, At{folder}, "'{}' is an address; give a folder on this machine",
+                without_secrets(folder));
   std::error_code error;
   const fs::file_type type = fs::status(folder, error).type();
   if (type == fs::file_type::directory || type == fs::file_type::none) return;

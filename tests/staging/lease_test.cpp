@@ -252,3 +252,15 @@ TEST_CASE("a changed byte makes a lease damaged, or does not matter") {
     if (read) CHECK(*read == lease);
   }
 }
+
+TEST_CASE("ids of leases have no control characters, wherever they come from") {
+  const system::EnvironmentLookup none = [](const std::string&) { return std::nullopt; };
+  const system::EnvironmentLookup pod = [](const std::string& name) {
+    return name == "POD_NAME" ? std::optional<std::string>("a\nb") : std::nullopt;
+  };
+  CHECK(lease_id_of("job 7, é", none) == "job 7, é");
+  CHECK(lease_id_of("", none).empty());
+  for (const char* id : {"a\nb", "\r", "a\x1b[31m", "\x7f"})
+    CHECK(failure_of([&] { lease_id_of(id, none); }) == ErrorCode::usage);
+  CHECK(failure_of([&] { lease_id_of("", pod); }) == ErrorCode::usage);
+}

@@ -9,6 +9,7 @@
 #include "bench/input/shard_blocks.hpp"
 #include "catalog/shard_faults.hpp"
 #include "catalog/unpacked_stream.hpp"
+#include "formats/image_names.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
 

@@ -20,6 +20,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "formats/brace_pattern.hpp"
+#include "formats/image_names.hpp"
 #include "formats/sample_name.hpp"
 #include "formats/tar_scanner.hpp"
 #include "io/publish.hpp"

@@ -206,7 +206,7 @@ class CacheCheck {
                         folder.source.empty() ? "SRC" : shell_word(folder.source))};
   }
 
-  /// What the commands that stage the folder should copy, in words.
+  /// The files that the folder should have, in words.
   static std::string asked(const staging::StagedFolder& folder) {
     if (folder.marker && !folder.marker->subsets.empty())
       return fmt::to_string(fmt::join(folder.marker->subsets, ", "));

@@ -19,9 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMostRefusalsNamed = 5;
 
-std::string id_of(const std::string& given) {
-  return given.empty() ? staging::job_lease_id(system::process_environment()) : given;
-}
+std::string id_of(const std::string& given) { return staging::lease_id_of(given, system::process_environment()); }
 
 /// "there was no lease of 'job-7' in '/cache'"; without a known job, with a live lease that may be meant.
 std::string no_lease(const std::string& id, const std::string& where,

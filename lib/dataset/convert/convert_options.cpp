@@ -2,8 +2,8 @@
 
 #include "core/command_text.hpp"
 #include "core/remedies.hpp"
+#include "dataset/checks/apart.hpp"
 #include "dataset/convert/convert.hpp"
-#include "dataset/sharding/set_folders.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -26,7 +26,7 @@ void refuse_options_beside_plan(const ConvertOptions& options) {
 }  // namespace
 
 void check(const ConvertOptions& options) {
-  refuse_target_inside(options.target, options.source, "source");
+  require_apart(options.target, {options.source}, "source");
   if (options.append && catalog::is_address(options.target)) {
     throw usage_error(
         "--append needs a folder on disk; convert the new files to another prefix, and join both sets with {}",

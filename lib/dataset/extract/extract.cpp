@@ -19,6 +19,7 @@
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/apart.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/extract/extract_target.hpp"
@@ -180,6 +181,7 @@ class Extraction {
   /// Class folders among the shards would be part of the set for later readers.
   void refuse_own_folder() const {
     namespace fs = std::filesystem;
+    require_apart(options_.target, options_.shards, "set");
     const fs::path target = fs::weakly_canonical(options_.target);
     std::set<std::string> folders;
     for (const catalog::ShardFile& shard : set_.shards) {

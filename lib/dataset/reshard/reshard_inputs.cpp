@@ -15,12 +15,12 @@
 #include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/apart.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "dataset/checks/image_fault.hpp"
 #include "dataset/checks/whole_set.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/samples/sample_lister.hpp"
-#include "dataset/sharding/set_folders.hpp"
 #include "formats/shard_index.hpp"
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
@@ -79,17 +79,6 @@ void refuse_own_output(const std::string& folder, const std::vector<std::string>
   for (const std::string& target : targets) {
     if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
     throw Error(ErrorCode::usage, At{folder}, "'{}' is both input and output; write to another folder", folder);
-  }
-}
-
-/// A single tar may lie beside the output; a folder that was given is read whole the next time.
-void refuse_targets_in_inputs(const std::vector<std::string>& operands, const std::vector<std::string>& targets) {
-  for (const std::string& folder : operands) {
-    if (catalog::is_address(folder) || !fs::is_directory(folder)) continue;
-    for (const std::string& target : targets) {
-      const bool is_same = fs::weakly_canonical(folder) == fs::weakly_canonical(target);  // see refuse_own_output()
-      if (!is_same) refuse_target_inside(target, folder, "input");
-    }
   }
 }
 
@@ -321,7 +310,7 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
   ReshardInputs inputs;
   NamesByFolder folders;
   std::set<fs::path> given;
-  refuse_targets_in_inputs(options.inputs, targets);
+  for (const std::string& target : targets) require_apart(target, options.inputs, "input");
   for (const std::string& input : options.inputs) {
     if (!given.insert((fs::path(input) / "").lexically_normal()).second)
       context.warn("input_twice", "'{}' was given twice; its samples are taken only once", input);

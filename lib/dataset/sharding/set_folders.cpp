@@ -1,17 +1,14 @@
 #include "dataset/sharding/set_folders.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
-#include "catalog/object_location.hpp"
 #include "core/error.hpp"
 #include "dataset/sharding/part.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "io/run_file.hpp"
-#include "system/storage.hpp"
 
 namespace shardkit::dataset {
 
@@ -23,16 +20,6 @@ std::vector<std::string> sets_below(io::OutputFiles& files, const std::string& f
   }
   std::ranges::sort(sets);
   return sets;
-}
-
-void refuse_target_inside(const std::string& target, const std::string& from, std::string_view role) {
-  if (catalog::is_address(target) || catalog::is_address(from)) {
-    if (!io::join_path(target, "").starts_with(io::join_path(from, ""))) return;
-  } else if (!system::is_below(std::filesystem::weakly_canonical(target), std::filesystem::weakly_canonical(from))) {
-    return;
-  }
-  throw Error(ErrorCode::usage, At{target}, "the target '{}' is inside the {} '{}'; choose a folder outside of it",
-              target, role, from);
 }
 
 std::optional<std::uint64_t> known_parts(const ShardTarget& target) {

@@ -91,7 +91,7 @@ CacheReservation::CacheReservation(io::FileSystem& files, staging::StageTarget& 
       target_(target),
       options_(options),
       context_(context),
-      job_id_(options.lease_id.empty() ? staging::job_lease_id(system::process_environment()) : options.lease_id),
+      job_id_(staging::lease_id_of(options.lease_id, system::process_environment())),
       id_(job_id_.empty() ? staging::random_lease_id() : job_id_) {}
 
 bool CacheReservation::keep(const std::function<bool()>& still_holds) {

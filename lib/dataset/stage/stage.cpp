@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
+#include "dataset/checks/apart.hpp"
 #include "formats/brace_pattern.hpp"
 #include "net/retry.hpp"
 #include "net/store_opener.hpp"
@@ -476,18 +477,6 @@ void refuse_swapped(const StageOptions& options) {
   catalog::throw_swapped(source, fmt::format("'{}' was staged from '{}'", source, options.target), swapped);
 }
 
-/// A copy into the source or below it would stage itself.
-void check_apart(const StageOptions& options) {
-  const std::string target = std::filesystem::weakly_canonical(options.target);
-  for (const std::string& operand : options.sources) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(operand, error)) continue;
-    if (!system::is_below(target, std::filesystem::canonical(operand))) continue;
-    throw Error(ErrorCode::usage, At{options.target}, "the target '{}' is inside the source; choose another folder",
-                options.target);
-  }
-}
-
 /// Memory that each connection takes: libcurl's buffers, TLS, a block, the touched part of a stack.
 constexpr std::uint64_t kConnectionBytes = 2ULL << 20U;
 constexpr std::uint64_t kMostMemory = 256ULL << 20U;
@@ -628,7 +617,7 @@ void check(const StageOptions& options) {
     if (!is_http_url(peer))
       throw usage_error("--peer {} is not an address; give http(s)://node:port/folder", without_secrets(peer));
   }
-  check_apart(options);
+  require_apart(options.target, options.sources, "source");
 }
 
 namespace {

@@ -21,11 +21,14 @@
 #include "dataset/bucket/prefix_claim.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
+#include "io/run_file.hpp"
 #include "sync/task_group.hpp"
 #include "system/clock.hpp"
 
 namespace shardkit::dataset {
 namespace {
+
+constexpr std::string_view kByReading = "bytes";  // in verified_by
 
 using File = staging::StageFile;
 
@@ -337,10 +340,13 @@ class UploadJob {
       if (is_in_parts) parts.push_back({parts.size() + 1, block.size(), checksum_of(ChecksumKind::md5, block).digits});
     }
     check_hash(file, hash);
-    note_verified(kind);
-    if (is_read) return hash_at_target(found, stop) == hash.digest();
-    if (is_in_parts && found.version == io::version_of_parts(parts)) return true;
-    if (is_in_parts) return hash_at_target(found, stop) == hash.digest();  // perhaps parts of another size
+    const bool are_parts_ours = is_in_parts && found.version == io::version_of_parts(parts);
+    if (is_read || (is_in_parts && !are_parts_ours)) {  // perhaps parts of another size
+      note_verified(kByReading);
+      return hash_at_target(found, stop) == hash.digest();
+    }
+    note_verified(enum_name(kind));
+    if (are_parts_ours) return true;
     const std::string digits = whole.finish();
     return found.checksum ? found.checksum->digits == digits : found.version == io::md5_version(digits);
   }
@@ -380,7 +386,7 @@ class UploadJob {
     if (written != io::Written::done && settle(file, buffer, stop)) return;
     if (written != io::Written::done) throw_lost(file);
     has_written_ = true;
-    note_verified(checks.object);
+    note_verified(enum_name(checks.object));
     note_done(file, bytes.size());
   }
 
@@ -426,7 +432,7 @@ class UploadJob {
     check_hash(file, large->hash);
     const io::Written written = large->upload->finish(stop);
     if (written == io::Written::done) {
-      note_verified(uploads_->checks().part);
+      note_verified(enum_name(uploads_->checks().part));
       ++context_.progress().items;
     } else if (!settle(file, buffer, stop)) {
       if (large->uploads == kMostUploads) throw_lost(file);
@@ -455,9 +461,9 @@ class UploadJob {
     ++context_.progress().items;
   }
 
-  void note_verified(ChecksumKind kind) {
+  void note_verified(std::string_view how) {
     const std::scoped_lock lock(mutex_);
-    verified_by_.insert(enum_name(kind));
+    verified_by_.insert(how);
   }
 
   /// A manifest makes a set of what is there.
@@ -515,6 +521,32 @@ std::map<std::string, PartsRecord> parts_records(io::ObjectStore& store, const S
   return records;
 }
 
+/// What --clean leaves.
+struct Kept {
+  std::optional<WriterRecord> writer;  ///< that may be alive
+  std::uint64_t records = 0;           ///< if it is
+  std::uint64_t uploads = 0;           ///< of the writer
+  std::uint64_t recent = 0;            ///< uploads without a record
+};
+
+void warn_of_kept(io::ObjectStore& store, const Kept& kept, const UploadOptions& options, Context& context) {
+  if (kept.writer) {
+    context.warn(
+        "writer_alive",
+        "{} and {} in '{}' stay, because this command gave a sign of life in the last 2 minutes: {}. If it was "
+        "killed, run the same command again 2 minutes after that",
+        format_count(kept.uploads, "upload"), format_count(kept.records, "record"), store.location(),
+        io::describe({kept.writer->host, kept.writer->process, kept.writer->started_at, kept.writer->writes}));
+  }
+  if (kept.recent > 0) {
+    context.warn("uploads_recent",
+                 "{} without a record of shardctl in '{}' stay{}, because they got a part in the last {}: they may be "
+                 "those of another program. --older-than gives up younger ones",
+                 format_count(kept.recent, "upload"), store.location(), kept.recent == 1 ? "s" : "",
+                 format_duration(options.older_than_seconds));
+  }
+}
+
 }  // namespace
 
 UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
@@ -522,20 +554,23 @@ UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const s
   return UploadJob(store, source, wanted, options, context).run();
 }
 
-UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, const std::stop_token& stop) {
+UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, Context& context) {
+  const std::stop_token& stop = context.stop_token();
   UploadResult result;
   const StoreListing objects = list_records(store);
-  const bool is_live = live_writer(store, "", stop).has_value();
+  const std::optional<WriterRecord> writer = live_writer(store, "", stop);
   std::map<std::string, PartsRecord> records = parts_records(store, objects, stop);
   const system::WallTime now = system::system_clock().now();
+  std::uint64_t recent = 0;
   for (const io::OpenUpload& upload : store.uploads("", stop)) {
     const auto record = std::ranges::find(records, upload.id, [](const auto& known) { return known.second.upload_id; });
-    const bool is_kept = record != records.end() || upload.name == kProbe
-                             ? is_live
-                             : now - last_use(store, upload, stop) < system::Seconds(options.older_than_seconds);
-    if (is_kept) {
+    const bool is_ours = record != records.end() || upload.name == kProbe;
+    const bool is_recent =
+        !is_ours && now - last_use(store, upload, stop) < system::Seconds(options.older_than_seconds);
+    if (is_recent || (is_ours && writer)) {
       if (record != records.end()) records.erase(record);
       ++result.uploads_kept;
+      recent += is_recent ? 1 : 0;
       continue;
     }
     store.abandon(upload, stop);
@@ -543,8 +578,10 @@ UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options,
   }
   for (const auto& [name, record] : records) store.remove(name, stop);
   for (const char* name : {kProbe, kWriterRecord, formats::kUploadRecord}) {
-    if (!is_live && objects.contains(name)) store.remove(name, stop);
+    if (!writer && objects.contains(name)) store.remove(name, stop);
   }
+  warn_of_kept(store, {writer, objects.size() - records.size(), result.uploads_kept - recent, recent}, options,
+               context);
   return result;
 }
 
@@ -558,7 +595,7 @@ UploadResult upload(const UploadOptions& options, Context& context) {
     report(event);
   };
   const auto store = net::StoreOpener(stores).open_to_write(options.target, context.stop_token());
-  if (options.clean) return clean_uploads(*store, options, context.stop_token());
+  if (options.clean) return clean_uploads(*store, options, context);
   const catalog::ObjectSet set = catalog::open_objects(options.sources, stores, context.stop_token());
   staging::StageRequest wanted;
   if (set.listed) wanted.names = set.names;

@@ -69,6 +69,7 @@ UploadResult upload_to(io::ObjectStore& store, io::ObjectSource& source, const s
 
 /// Gives up the uploads below the folder of `store` that have a record, unless a live command writes there, and others
 /// that got no part for the time of `older_than_seconds`. Removes records whose uploads are gone, and nothing else.
-UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, const std::stop_token& stop);
+/// Warns of what stays, and until when.
+UploadResult clean_uploads(io::ObjectStore& store, const UploadOptions& options, Context& context);
 
 }  // namespace shardkit::dataset

@@ -73,9 +73,11 @@ void UploadResult::describe(FieldList& v) {
   v.field({"bytes_reused", Unit::bytes, "bytes that were at the target already, as their checksums show"},
           bytes_reused);
   v.field({"retries", Unit::count, "requests that were repeated"}, retries);
-  v.field({"verified_by",
-           "checksums of the store that the objects were compared with: xxhash128, crc64nvme or md5 (ETags)"},
-          verified_by);
+  v.field(
+      {"verified_by",
+       "what the objects were compared with: xxhash128, crc64nvme or md5 (ETags) of the store, or their bytes, read "
+       "again"},
+      verified_by);
   v.field({"aborted", "with --clean: names of the objects whose uploads were given up"}, aborted);
   v.field(
       {"uploads_kept", Unit::count, "with --clean: open uploads of a command that runs, or that got a part recently"},

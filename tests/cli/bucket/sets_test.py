@@ -44,6 +44,8 @@ class Sets(SetTest):
         again = self.result("convert", self.src, "s3://sets/whole", "--samples", "40", "--index", "wids")
         self.assertEqual((again["shards_written"], again["shards_reused"]), (0, 3))
         self.assertEqual(self.open_uploads("s3://sets/whole"), 0)
+        for target in ("s3://sets/whole", "s3://sets/whole/new", "s3://sets"):
+            self.refusal(2, "reshard", "s3://sets/whole", target)
 
     def test_a_plan_and_its_parts_need_no_shared_folder(self):
         self.result("plan", self.src, "-o", "s3://sets/plans/train", "--samples", "40")
@@ -55,7 +57,7 @@ class Sets(SetTest):
         self.assertIn("--part 1/2", self.refusal(4, "merge", "s3://sets/parts"))
         self.assertEqual(self.result("parts", "s3://sets/parts")["missing_tasks"], "1")
         self.assertIn("has not finished", self.refusal(4, "stage", "s3://sets/parts", self.folder / "early"))
-        for verb, *operands in (("stat",), ("ls",), ("cat", "x.jpg"), ("index",), ("reshard", self.folder / "early")):
+        for verb, *operands in (("stat",), ("ls",), ("index",), ("reshard", self.folder / "early")):
             self.assertIn("has not finished", self.refusal(4, verb, "s3://sets/parts", *operands))
         self.result(*parted, "1/2")
         self.result("merge", "s3://sets/parts")

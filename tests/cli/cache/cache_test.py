@@ -98,7 +98,9 @@ class Listing(CacheTest):
         self.assert_error(finished, 0, "the set is complete", "--lease 0")
 
     def test_names_cannot_steer_the_terminal(self):
-        self.stage_well("a", "--lease-id", "\x1b[31mred")
+        finished = run("shardctl", "stage", self.folder / "src/a", self.cache / "\x1b[31mred", "--manifest", "none")
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("red", self.verb("ls").stdout)
         self.assertNotIn("\x1b", self.verb("ls").stdout)
 
 
@@ -341,6 +343,24 @@ class Advice(FolderTest):
         finished = self.shardctl("cache", "check", self.folder / "node", "--json", "-", code=3)
         (remedy,) = result_of(finished)["result"]["remedies"]
         self.assertRegex(remedy, "^# run the command again that staged .*: all or a part of ")
+
+
+class Addresses(CacheTest):
+    def test_every_verb_refuses_an_address_in_the_same_words(self):
+        for verb in ("ls", "warm", "gc", "check", "release", "hold", "rm"):
+            for address in ("s3://bucket/cache", "https://node/cache"):
+                with self.subTest(verb, address=address):
+                    finished = run("shardctl", "cache", verb, address)
+                    self.assertEqual(finished.returncode, 2, finished.stderr)
+                    self.assertIn(f"'{address}' is an address; give a folder on this machine", finished.stderr)
+
+    def test_ids_with_control_characters_are_refused(self):
+        self.cache.mkdir()
+        for words in (("stage", self.folder / "src/a", self.cache / "a"), ("cache", "release", self.cache),
+                      ("cache", "hold", self.cache / "a")):
+            finished = run("shardctl", *words, "--lease-id", "job\n7")
+            self.assertEqual(finished.returncode, 2, finished.stderr)
+            self.assertNotIn("job\n7", finished.stderr)
 
 
 class Releasing(CacheTest):

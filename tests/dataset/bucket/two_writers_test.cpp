@@ -124,7 +124,8 @@ void clean(BucketServer& server) {
   server.clock().advance(std::chrono::hours(1));
   UploadOptions options;
   options.older_than_seconds = 0;
-  clean_uploads(*server.store("set"), options, {});
+  Context context;
+  clean_uploads(*server.store("set"), options, context);
 }
 
 }  // namespace

@@ -40,8 +40,13 @@ struct Fixture {
 
   UploadResult clean(double older_than_seconds) {
     options.older_than_seconds = older_than_seconds;
-    return clean_uploads(*server.store("set"), options, {});
+    Context context;
+    UploadResult result = clean_uploads(*server.store("set"), options, context);
+    warned.clear();
+    for (const Finding& warning : context.warnings()) warned.push_back(warning.code);
+    return result;
   }
+  std::vector<std::string> warned;  ///< by the last clean()
 
   /// What is in the bucket, without records of uploads.
   std::map<std::string, std::string> uploaded() const {
@@ -100,6 +105,7 @@ TEST_CASE("what is there already is compared and not sent again, whatever the st
     CHECK(again.bytes_sent == 0);
     CHECK(again.bytes_reused == again.bytes);
     CHECK((again.verified_by.find("md5") != std::string::npos) == (!has_checksums && !has_own_etags));
+    CHECK((again.verified_by.find("bytes") != std::string::npos) == has_own_etags);
     CHECK(set.uploaded() == set.shards.content);
     std::string changed = set.shards.content.at(kFirst);
     changed[1000] ^= 1;
@@ -290,8 +296,10 @@ TEST_CASE("--clean gives up what a dead command has left at once, and uploads of
     const auto store = set.server.store("set");
     const PrefixClaim claim(*store, {}, "", "upload x", {});
     CHECK(set.clean(1e12).uploads_kept == ours + 2);
+    CHECK(set.warned == std::vector<std::string>{"writer_alive", "uploads_recent"});
   }
   const UploadResult cleaned = set.clean(1e12);
+  CHECK(set.warned == std::vector<std::string>{"uploads_recent"});
   CHECK(cleaned.aborted.size() == ours);
   CHECK(cleaned.uploads_kept == 2);
   set.server.clock().advance(system::system_clock().now() - set.server.clock().now());
@@ -304,6 +312,26 @@ TEST_CASE("--clean gives up what a dead command has left at once, and uploads of
   CHECK_FALSE(set.has_records());
   set.upload();
   CHECK(set.uploaded() == set.shards.content);
+}
+
+TEST_CASE("--clean says that records of a command stay that was killed a moment ago") {
+  Fixture set;
+  set.server.put("set/.shardkit/uploads/upload.json", to_text(UploadRecord{"x"}));
+  set.server.put("set/.shardkit/uploads/writer.json",
+                 to_text(WriterRecord{"upload x", "node", 7, "2026-01-01T00:00:00Z"}));
+  CHECK(set.clean(0).uploads_kept == 0);
+  CHECK(set.warned == std::vector<std::string>{"writer_alive"});
+  CHECK(set.has_records());
+}
+
+TEST_CASE("objects in parts of another size are verified by their bytes, and the result says so") {
+  Fixture set;
+  set.server.checksums = {};
+  set.upload();
+  set.options.part_bytes = kPartBytes / 2;
+  const UploadResult again = set.upload();
+  CHECK(again.bytes_sent == 0);
+  CHECK(again.verified_by.find("bytes") != std::string::npos);
 }
 
 TEST_CASE("a record that another upload removes after it was listed is not one") {
