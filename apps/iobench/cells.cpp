@@ -18,7 +18,7 @@ std::string per_second_cell(const std::optional<double>& count) {
 
 std::string repeated_text(std::span<const bench::RepeatedMetric> metrics, std::size_t repetitions) {
   constexpr std::size_t kLeastRepetitions = 6;  // fewer values have no interval of 95 % (stats/summary.hpp)
-  if (metrics.empty()) return {};
+  if (metrics.empty() || repetitions < 2) return {};
   const std::string interval =
       repetitions < kLeastRepetitions ? fmt::format("range of {}", repetitions) : "95 % interval";
   std::string text =

@@ -17,7 +17,7 @@ std::string percent_cell(const std::optional<double>& ratio, int digits = 0);
 std::string per_second_cell(const std::optional<double>& count);
 
 /// The medians of a number of repetitions and what to expect of as many more, a metric in each line; empty without
-/// metrics.
+/// metrics, or for a single repetition.
 std::string repeated_text(std::span<const bench::RepeatedMetric> metrics, std::size_t repetitions);
 
 }  // namespace shardkit::apps

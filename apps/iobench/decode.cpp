@@ -28,9 +28,8 @@ std::string what_of_them(const bench::DecodeResult& result) {
 /// The most important line: how fast, on what, and which images.
 std::string rate_line(const bench::DecodeResult& result) {
   const std::string count = format_rounded_count(result.samples_per_second);
-  std::string line = result.interrupted ? "interrupted, incomplete: " : "";
-  line += fmt::format("{} {}/s on {}; {} of {:.2f} megapixels", count, count == "1" ? "image" : "images",
-                      by_whom(result), what_of_them(result), result.mix.mean_megapixels);
+  std::string line = fmt::format("{} {}/s on {}; {} of {:.2f} megapixels", count, count == "1" ? "image" : "images",
+                                 by_whom(result), what_of_them(result), result.mix.mean_megapixels);
   if (result.augment) {
     line += fmt::format("; augmenting alone {}/s", format_rounded_count(result.augment->samples_per_second));
   }

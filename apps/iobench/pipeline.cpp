@@ -129,8 +129,7 @@ void remarks(const bench::PipelineResult& result, std::string& out) {
 }  // namespace
 
 cli::Answer answer_pipeline(const bench::PipelineResult& result) {
-  const std::string last = (result.interrupted ? "interrupted, incomplete: " : "") +
-                           (result.ladder.empty() ? "" : result.ladder.back().rung + ": ");
+  const std::string last = result.ladder.empty() ? "" : result.ladder.back().rung + ": ";
   const std::string pace = result.limiting_stage.empty() ? "" : result.limiting_stage + " is the bottleneck: ";
   cli::Answer answer{.headline = last + pace + result.reason};
   std::string& out = answer.body;

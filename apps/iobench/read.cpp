@@ -24,8 +24,7 @@ std::string verdict_on(const bench::StoreReport& store, double rate) {
 /// The most important line: how fast, and from where.
 std::string rate_line(const bench::ReadResult& result) {
   const std::string state = result.direct ? "direct" : fmt::format("cache {}", enum_name(result.cache.state));
-  std::string line = result.interrupted ? "interrupted, incomplete: " : "";
-  line += fmt::format("{}, {}: ", format_rate(result.bytes_per_second), state);
+  std::string line = fmt::format("{}, {}: ", format_rate(result.bytes_per_second), state);
   if (result.samples_per_second && result.samples.value_or(0) > 0) {
     line +=
         fmt::format("{}/s with ", format_count(static_cast<std::uint64_t>(*result.samples_per_second + 0.5), "sample"));
@@ -35,6 +34,14 @@ std::string rate_line(const bench::ReadResult& result) {
   if (result.storage.file_system.empty()) return line;
   line += ", " + result.storage.file_system;
   return result.storage.device.empty() ? line : line + " on " + result.storage.device;
+}
+
+/// The requests: "256KiB blocks, queue depth 1".
+std::string pieces_text(const bench::ReadResult& result) {
+  if (result.mode == bench::ReadMode::imagefolder) return "each as a whole";
+  const bool of_samples = result.mode == bench::ReadMode::random && result.samples;
+  return fmt::format("{}{}", of_samples ? "one sample per request" : typed_size(result.block) + " blocks",
+                     result.depth ? fmt::format(", queue depth {}", *result.depth) : "");
 }
 
 std::string latency_text(const stats::LatencyQuantiles& latency) {
@@ -82,9 +89,8 @@ void add_local_facts(const bench::ReadResult& result, cli::Answer& answer) {
 
 cli::Answer answer_read(const bench::RepeatedReadResult& result) {
   cli::Answer answer{.headline = result.store ? verdict_on(*result.store, result.bytes_per_second) : rate_line(result)};
-  answer.facts = {{"read", fmt::format("{} of {}, {} blocks{}", format_size(result.bytes),
-                                       format_count(result.files, "file"), typed_size(result.block),
-                                       result.depth ? fmt::format(", queue depth {}", *result.depth) : "")},
+  answer.facts = {{"read", fmt::format("{} of {}, {}", format_size(result.bytes), format_count(result.files, "file"),
+                                       pieces_text(result))},
                   {"steady", cli::steady_text(result.steady, result.read_seconds)}};
   if (result.store) {
     add_store_facts(*result.store, answer);
@@ -131,7 +137,8 @@ cli::Command read_command() {
                 "required-rate"},
        .prometheus = true,
        .schema_version = 2,
-       .labels = true},
+       .labels = true,
+       .doubts = true},
       bench::read_repeatedly, answer_read);
 }
 

@@ -134,7 +134,7 @@ cli::Answer answer_run(const bench::RunResult& result, std::size_t rows) {
   out += '\n';
   stage_table(result, out);
   out += repeated_text(result.repeated, result.repetitions.size());
-  if (!result.repeated.empty())
+  if (result.repetitions.size() > 1)
     out += "hints, and each stage in the JSON, come from the repetition with its median rate\n";
   presets(result, out);
   add_loader(result, rows, answer);

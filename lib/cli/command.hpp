@@ -148,9 +148,14 @@ Command make_command(CommandText text, Result (*run)(const Options&, Context&), 
           }
         },
         [=]() -> std::optional<Answer> {
-          if constexpr (std::is_invocable_v<AnswerOf, const Options&, const Result&>) return answer(*options, *result);
-          if constexpr (std::is_invocable_v<AnswerOf, const Result&>) return answer(*result);
-          return std::nullopt;
+          std::optional<Answer> made;
+          if constexpr (std::is_invocable_v<AnswerOf, const Options&, const Result&>) made = answer(*options, *result);
+          if constexpr (std::is_invocable_v<AnswerOf, const Result&>) made = answer(*result);
+          if constexpr (requires { result->interrupted; }) {
+            if (made && result->interrupted && !made->headline.starts_with("interrupted"))
+              made->headline.insert(0, "interrupted, incomplete: ");
+          }
+          return made;
         },
         [=] { return ci ? ci(*result) : CiReport(); },
     };

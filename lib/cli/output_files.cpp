@@ -125,9 +125,9 @@ void require_writable(const Field& output, const std::string& path, const std::s
     if (has_lost_slash) refuse(fmt::format("{} '{}' is not an address; give s3://bucket/prefix", option, path));
     if (is_url(path)) return;  // the verb knows which stores can be written to
   }
-  if (is_url(path) && output.output == Output::shared)
-    refuse(fmt::format("{} '{}' is an address; give a {} on this machine", option, path, wanted));
   if (is_url(path) || has_lost_slash) {
+    if (output.output == Output::shared && !is_file)
+      refuse(fmt::format("{} '{}' is an address; give a folder on this machine", option, path));
     refuse(fmt::format("{} '{}' is a URL, but output is written only to local files; give a local {}{}{}", option, path,
                        wanted, is_file ? "" : ", and copy it to a bucket with shardctl upload",
                        swapped.empty() ? "" : ". If the order is wrong: " + remedy::in_text(swapped)));

@@ -42,8 +42,8 @@ void ReadFile::report_failure(int error_number, std::uint64_t offset) const {
 
 void ReadFile::report_shrunk(std::uint64_t offset) const {
   throw Error(ErrorCode::io, At{file_.path(), offset},
-              "'{}' ends at byte {}, but had {} bytes when it was opened: it changed while being read", file_.path(),
-              offset, size_);
+              "'{}' ends before byte {}, but had {} bytes when it was opened: it changed while being read",
+              file_.path(), offset, size_);
 }
 
 std::size_t window_bytes(std::size_t most, std::size_t step) { return (most + step - 1) / step * step + step; }

@@ -340,7 +340,12 @@ class Redaction {
     for (const char* path : {"host.hostname", "host.node"}) add_host(text_at(envelope, path));
     for (const Json& node : list_at(envelope, "result.nodes")) add_host(text_at(node, "name"));
     find_hosts(envelope);
-    if (const Json* options = member(envelope, "options")) find_phrases(*options);
+    const Json* options = member(envelope, "options");
+    if (options == nullptr) return;
+    find_phrases(*options);
+    for (const char* operand : {"path", "dir", "base", "new", "result", "src", "dst", "shards", "out", "folder"}) {
+      if (const Json* value = member(*options, operand)) add_operand(*value);
+    }
   }
 
   std::string of(const std::string& whole) {
@@ -360,6 +365,13 @@ class Redaction {
  private:
   void add_host(const std::optional<std::string>& name) {
     if (name && !name->empty()) stand_in(*name, "host");
+  }
+
+  /// A path, also without a slash.
+  void add_operand(const Json& value) {
+    for (const Json& text : value.is_array() ? value : Json::array({value})) {
+      if (text.is_string() && !text.get_ref<const std::string&>().empty()) stand_in(text.get<std::string>(), "path");
+    }
   }
 
   /// Those of other nodes: as members of these names, and where results differ in them.

@@ -183,6 +183,7 @@ TEST_CASE("with repetitions each metric has a line, apart from its name however 
   row.metric = "transfer.pinned_h2d_bytes_per_second";
   row.text = "54.0 GB/s";
   result.repeated = {row};
+  result.repetitions.resize(2);
   CHECK(contains(report_text(answer_run(result), false), "\ntransfer.pinned_h2d_bytes_per_second  54.0 GB/s\n"));
 }
 

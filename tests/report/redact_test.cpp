@@ -47,6 +47,12 @@ TEST_CASE("a path with spaces or quotes goes as a whole") {
   for (const char* part : {"Jane", "Doe", "study", "it'", "s.tar"}) CHECK(text.find(part) == std::string::npos);
 }
 
+TEST_CASE("an operand is a path, also without a slash") {
+  Json envelope = with_text("same again: iobench run SECRET --budget 3; 'SECRET' was read");
+  envelope["options"] = {{"path", {"SECRET"}}};
+  CHECK(redacted(envelope).dump().find("SECRET") == std::string::npos);
+}
+
 TEST_CASE("rates and names of systems are no paths") {
   for (const char* text : {"1.20 GB/s", "1,200 samples/s", "Debian GNU/Linux 12", "/dev/shm has 64 MiB"}) {
     CHECK(redacted_text(text) == text);

@@ -139,10 +139,10 @@ class Bench {
 
   void warn_of_part(const CheckpointRow& row) {
     if (row.bytes == plan_.bytes()) return;
-    context_.warn(
-        "part_of_checkpoint",
-        fmt::format("{}: --budget ended the checkpoint after {} of {}; its rate is valid, its times belong to a part",
-                    enum_name(row.mode), format_size(row.bytes), typed_size(plan_.bytes())));
+    const char* what = row.bytes == 0 ? "it has no result" : "its rate is valid, its times belong to a part";
+    context_.warn("part_of_checkpoint",
+                  fmt::format("{}: --budget ended the checkpoint after {} of {}; {}", enum_name(row.mode),
+                              format_size(row.bytes), typed_size(plan_.bytes()), what));
   }
 
   /// Those before a stop; throws it if there is no checkpoint at all.

@@ -51,7 +51,9 @@ std::string end_of_output(const std::string& path) {
   std::string text = io::read_text_file(path);
   while (text.ends_with('\n')) text.pop_back();
   if (text.size() > kShown) text = "..." + text.substr(text.size() - kShown);
-  return text.empty() ? "It printed nothing" : "The end of its output:\n" + text;
+  std::string line;  // a message has no line ends
+  for (const char c : text) line += c == '\n' ? " | " : std::string(1, c);
+  return line.empty() ? "It printed nothing" : "The end of its output: " + line;
 }
 
 /// Waits for the command; a stop ends its processes, at first politely.

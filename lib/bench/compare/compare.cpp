@@ -318,8 +318,9 @@ void add_hints(CompareResult& result) {
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) { return row.change.assumed; })) {
     result.hints.push_back(fmt::format(
         "{} in BASE and {} in NEW do not show how much runs differ: a deviation of {:.0f} % between them is assumed. "
-        "Use --ab, or folders of five runs or more",
-        format_count(result.base->runs, "run"), result.changed.runs, stats::kAssumedRunDeviation * 100));
+        "Use {}",
+        format_count(result.base->runs, "run"), result.changed.runs, stats::kAssumedRunDeviation * 100,
+        result.ab ? "--repeat 5 or more" : "--ab, or folders of five runs or more"));
   }
   if (result.disturbance.empty()) {
     for (const ComparedSide* side : {&result.base.value(), &result.changed}) {
@@ -434,16 +435,19 @@ std::string gate_text(const CompareResult& result) {
 }
 
 /// The first line of every report: the verdict and its reason, and whether NEW was saved as baseline.
-std::string verdict_text(const CompareResult& result, const CompareOptions& options, bool saved) {
+/// `replaced`: earlier runs of the baseline, if it was saved.
+std::string verdict_text(const CompareResult& result, const CompareOptions& options,
+                         std::optional<std::size_t> replaced) {
   std::vector<std::string> parts;
   if (result.verdict) {
     parts.push_back(fmt::format("{}: {}", enum_name(*result.verdict), reason_of(*result.verdict, result)));
   }
   if (!result.gate.empty()) parts.push_back(gate_text(result));
-  if (saved) {
-    parts.push_back(fmt::format("saved {} of {} as baseline of class '{}' in {}",
-                                format_count(result.changed.repetitions, "repetition"), result.changed.verb,
-                                result.changed.machine_class, *options.save_baseline));
+  if (replaced) {
+    parts.push_back(fmt::format(
+        "saved {} of {} as baseline of class '{}' in {}{}", format_count(result.changed.repetitions, "repetition"),
+        result.changed.verb, result.changed.machine_class, *options.save_baseline,
+        *replaced == 0 ? "" : fmt::format(", in place of {} under other conditions", format_count(*replaced, "run"))));
   } else if (options.save_baseline) {
     parts.push_back(fmt::format("not saved as baseline in {}", *options.save_baseline));
   }
@@ -503,11 +507,12 @@ ComparedMeasurements compare_measurements(const CompareOptions& options, Context
   result.gate = check_gate(requirements, changed);
   // A run that fails the gate, or is incomplete, cannot be a baseline.
   const bool keep = options.save_baseline && !result.has_findings() && !result.interrupted;
+  std::optional<std::size_t> replaced;
   if (keep) {
-    save_baseline(*options.save_baseline, changed, context.stop_token());
+    replaced = save_baseline(*options.save_baseline, changed, context.stop_token());
     warn_of_baseline(result.changed, context);
   }
-  result.text = verdict_text(result, options, keep);
+  result.text = verdict_text(result, options, replaced);
   return compared;
 }
 

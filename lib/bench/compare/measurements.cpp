@@ -36,6 +36,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr std::string_view kPipeline = "pipeline";
+constexpr std::string_view kRun = "run";
 
 /// The repetitions of one result, or the result itself.
 std::vector<const Json*> repetitions_of(const Json& result) {
@@ -55,16 +56,25 @@ bool is_too_short(const Json& pipeline) {
 /// metrics of other verbs.
 std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const Json& result) {
   const bool own = metric.verb == verb;
-  if (!own && verb != "run") return std::nullopt;
+  if (!own && verb != kRun) return std::nullopt;
   return number_at(result, own ? metric.path : metric.name());
 }
 
+/// Whether --budget ended a checkpoint before all was written: its rate is valid, its times belong to a part.
+bool is_part_of_checkpoint(const Json& result) {
+  const Json* rows = member(result, "rows");
+  if (rows == nullptr || !rows->is_array() || rows->empty()) return false;
+  return number_at(rows->front(), "bytes").value_or(0) < number_at(result, "bytes").value_or(0);
+}
+
 void take_values(const Json& result, Measurements& measured) {
-  const Json* const stage = measured.verb == "run" ? member(result, kPipeline) : nullptr;
+  const Json* const stage = measured.verb == kRun ? member(result, kPipeline) : nullptr;
   const bool passes_over_pipeline = stage != nullptr && is_too_short(*stage);
+  const bool passes_over_times = measured.verb == "checkpoint" && is_part_of_checkpoint(result);
   for (const Json* repetition : repetitions_of(result)) {
     for (const ComparedField& metric : compare_metrics()) {
       if (passes_over_pipeline && metric.verb == kPipeline) continue;
+      if (passes_over_times && metric.unit == Unit::seconds) continue;
       const auto value = metric_value(metric, measured.verb, *repetition);
       if (!value) continue;
       stats::Runs& runs = measured.values[metric.name()];
@@ -260,8 +270,6 @@ std::set<std::string, std::less<>> free_options() {
   return names;
 }
 
-constexpr std::string_view kRun = "run";
-
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return {};
@@ -403,6 +411,10 @@ void add_run(const std::string& path, const Json& envelope, Measurements& measur
 void settle(Measurements& measured) {
   if (measured.values.empty()) {
     const std::string& path = measured.files.front();
+    if (std::ranges::find(verbs(), measured.verb, &Verb::name) != verbs().end()) {
+      throw Error(ErrorCode::usage, At{path}, "'{}' has no metric of {} that compare knows; measure again", path,
+                  measured.verb);
+    }
     throw Error(ErrorCode::usage, At{path},
                 "'{}' is a result of {}, which compare does not support; expected one of read, decode, "
                 "pipeline, checkpoint, transfer, run or loader-probe",
@@ -458,7 +470,7 @@ Measurements read_baseline(const std::string& path, const std::string& machine_c
   return measured;
 }
 
-void save_baseline(const std::string& path, const Measurements& measured, const std::stop_token& stop) {
+std::size_t save_baseline(const std::string& path, const Measurements& measured, const std::stop_token& stop) {
   const std::string file = io::published_path(path);
   const std::filesystem::path name = std::filesystem::path(file).filename();
   const io::FolderLock lock(io::join_path(io::parent_folder(file), fmt::format(".{}.lock", name.string())), stop);
@@ -473,11 +485,16 @@ void save_baseline(const std::string& path, const Measurements& measured, const 
   Measurements known;
   if (verbs.contains(measured.verb)) take_stored(verbs[measured.verb], path, known);
   const auto different = differences(known.conditions, measured.conditions, {});
-  if (!different.empty() && different.front().decisive) known = {};
+  std::size_t replaced = 0;
+  if (!different.empty() && different.front().decisive) {
+    replaced = known.runs.size();
+    known = {};
+  }
   add_new_runs(measured, known);
   verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", known.values}};
   const std::string text = json_file_text(json);
   io::publish(*io::posix_file_system(), file, as_bytes(text));
+  return replaced;
 }
 
 const std::vector<ComparedField>& compared_fields() {

@@ -36,7 +36,7 @@ CheckpointCost checkpoint_cost(const ModelOptions& options, const TrainingJob& j
 
 /// Whether samples are known to become crops: tokens and tensors are moved as they are stored.
 bool becomes_crops(const ModelOptions& options, const JobRequirement& requirement, const Supply& supply) {
-  if (requirement.preset != nullptr) return requirement.preset->jpeg;
+  if (requirement.kind || requirement.preset != nullptr) return requirement.is_of_images();
   return options.crop || supply.decode_samples_per_second || supply.decode_samples_per_second_per_core ||
          supply.pipeline_samples_per_second;
 }

@@ -39,8 +39,9 @@ std::unique_ptr<RandomOrder> random_order(const InputSet& input, const ReadOptio
     order = std::make_unique<GridOrder>(input.files, grid_of(options), kSeed, most);
     if (order->size() > 0) return order;
     throw Error(ErrorCode::not_found,
-                fmt::format("none of {} given contains {}; choose larger files, or leave out --block to read samples",
-                            format_count(input.files.size(), "file"), format_size(grid_of(options))));
+                fmt::format("none of {} given contains {}; choose larger files, or {}",
+                            format_count(input.files.size(), "file"), typed_size(grid_of(options)),
+                            options.sample_bytes ? "a smaller --sample-bytes" : "leave out --block to read samples"));
   }
   context.progress().start("listing samples");
   order = std::make_unique<ShuffledSamples>(list_samples(input, std::numeric_limits<std::size_t>::max(), context),
@@ -63,7 +64,7 @@ ReadResult describe_run(const ReadOptions& options, std::span<const InputFile> f
   result.direct = options.direct;
   result.threads = threads_of(options);
   result.depth = depth_of(options);
-  result.block = block_of(options);
+  result.block = reads_grid(options) ? grid_of(options) : block_of(options);
   result.files = files.size();
   result.cache.requested = options.cache;
   result.storage = system::storage_of(files.front().path);
@@ -192,6 +193,16 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
   return result;
 }
 
+/// Where all data was read, each repetition has the same.
+void warn_of_other_data(const ReadOptions& options, std::span<const ReadResult> repetitions, Context& context) {
+  if (options.budget || options.min_time) return;
+  const auto differs = [&](const ReadResult& one) {
+    return !one.store && (one.files != repetitions.front().files || one.bytes != repetitions.front().bytes);
+  };
+  if (std::ranges::none_of(repetitions, differs)) return;
+  context.warn("data_changed", "the data changed between the repetitions: they did not measure the same");
+}
+
 ReadResult warned(ReadResult result, Context& context) {
   warn_of_neighbors(result.neighbors, context);
   return result;
@@ -278,6 +289,7 @@ RepeatedReadResult read_repeatedly(const RepeatedReadOptions& options, Context& 
   auto measured = measure_repeatedly<ReadResult>(options, [&] { return read(options, context); });
   std::vector<double> rates;
   for (const ReadResult& one : measured.results) rates.push_back(one.bytes_per_second);
+  warn_of_other_data(options, measured.results, context);
   RepeatedReadResult result;
   static_cast<ReadResult&>(result) = measured.results[median_repetition(rates)];
   result.interrupted = measured.interrupted;
@@ -323,8 +335,8 @@ void ReadOptions::describe(FieldList& v) {
   v.field({"cache", "page cache state to start from; fails if it is not available", kMayDiffer}, cache);
   v.topic("Measurement");
   v.field({"samples", Unit::count, "stop after this many samples", kMayDiffer, at_least(1)}, samples);
-  v.field({"budget", Unit::seconds, "stop after this time; default for stores: 28s", kMayDiffer, above(0),
-           Misnomers{"duration"}},
+  v.field({"budget", Unit::seconds, "stop after this time, in each repetition; default for stores: 28s", kMayDiffer,
+           above(0), Misnomers{"duration"}},
           budget);
   v.field(
       {"min-time", Unit::seconds, "read the data repeatedly for this time, restoring the cache state before each pass",

@@ -22,10 +22,12 @@ void hint_at_time(const ReadOptions& options, const ReadResult& result, Hints& h
     hints.push_back(fmt::format("reading took only {}; {} gives a steadier rate", format_duration(result.read_seconds),
                                 options.direct ? "a longer --budget" : "more data, or --cache direct,"));
   } else if (result.read_seconds < kShort) {
-    hints.push_back(
-        fmt::format("the run took only {}; --min-time with --cache cold, --cache warm or --direct reads the data again "
-                    "for a steadier rate",
-                    format_duration(result.read_seconds)));
+    hints.push_back(fmt::format("the run took only {}; {} gives a steadier rate", format_duration(result.read_seconds),
+                                options.mode == ReadMode::imagefolder ? "a folder with more files"
+                                : options.min_time                    ? "a longer --min-time"
+                                : may_read_again(options)
+                                    ? "--min-time 2s, which reads the data again,"
+                                    : "--min-time 2s with --cache cold, --cache warm or --direct"));
   }
   if (result.steady == false)
     hints.emplace_back("the rate drifted from start to end; read more data or set a longer --budget");

@@ -69,6 +69,7 @@ std::vector<Part> parts_of(std::span<const InputFile> files, const io::ReadEngin
   for (std::size_t i = 0; i < files.size(); ++i) {
     const bool whole = !files[i].samples && engine.depth() == 1;
     const std::uint64_t length = whole ? files[i].bytes : kPart;
+    if (files[i].bytes == 0) parts.push_back({i, 0, 0});
     for (std::uint64_t begin = 0; begin < files[i].bytes; begin += length) {
       parts.push_back({i, begin, std::min(begin + length, files[i].bytes)});
     }
@@ -176,11 +177,21 @@ class SequentialWork final : public ReadWork {
       return false;
     }
 
+    /// An empty file is a sample without a read.
+    const Part* next_turn() {
+      while (const auto turn = work_.turns_.next()) {
+        const Part& part = work_.parts_[*turn];
+        if (part.begin < part.end) return &part;
+        tally_.samples += work_.plan_.files[part.file].samples.value_or(0);
+      }
+      return nullptr;
+    }
+
     bool open_part() {
       end_part();
-      const auto turn = work_.turns_.next();
-      if (!turn) return false;
-      const Part& part = work_.parts_[*turn];
+      const Part* const next = next_turn();
+      if (next == nullptr) return false;
+      const Part& part = *next;
       const InputFile& entry = work_.plan_.files[part.file];
       // One more than reads may be under way, so there is a free one.
       current_ = static_cast<std::size_t>(std::ranges::find(open_, nullptr, &OpenPart::file) - open_.begin());

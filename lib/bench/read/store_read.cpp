@@ -321,7 +321,7 @@ ReadResult read_objects(std::vector<StoreObject> objects, const std::string& loc
   StoreReport report = describe_curve(curve, knee, requests, retries);
   report.location = location;
   report.set_bytes = set_bytes;
-  if (options.required_rate) {
+  if (options.required_rate && !result.interrupted) {
     report.streaming = judge_streaming(result.bytes_per_second, *options.required_rate, set_bytes);
   }
   if (report.objects_changed > 0) {

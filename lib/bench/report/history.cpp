@@ -181,7 +181,7 @@ History history_from(std::vector<Run> all, std::vector<LeftOut> left_out) {
   for (const Run& run : all) {
     const auto different = differences(run.measured.conditions, newest.measured.conditions, {});
     std::string reason;
-    if (run.node != newest.node) reason = fmt::format("of the node '{}', not '{}'", run.node, newest.node);
+    if (run.node != newest.node) reason = fmt::format("of another node, not '{}'", newest.node);
     if (reason.empty() && !different.empty() && different.front().decisive) {
       reason = fmt::format("not comparable with the newest result: {} is '{}', not '{}'", different.front().key,
                            different.front().base, different.front().changed);

@@ -20,10 +20,12 @@ namespace shardkit::bench {
 void warn_of_steps(std::span<const RunResult> repetitions, Context& context) {
   for (const RunResult& repetition : repetitions) {
     if (!repetition.pipeline || repetition.pipeline->steps >= kLeastSteps) continue;
+    const bool once = repetition.pipeline->cache.state == CacheState::cold;  // the data would be in memory then
     context.warn("pipeline_short",
                  fmt::format("the pipeline made only {}, but {} are needed for a rate: its result is only in the JSON, "
-                             "not in the table of stages or the verdict. Use more data or a longer --budget",
-                             format_count(repetition.pipeline->steps, "step"), kLeastSteps));
+                             "not in the table of stages or the verdict. Use more data{}",
+                             format_count(repetition.pipeline->steps, "step"), kLeastSteps,
+                             once ? "" : " or a longer --budget"));
     return;
   }
 }
@@ -291,7 +293,9 @@ MeasuredNode combine(std::vector<RunResult>& repetitions, const RunOptions& opti
   }
   show_median_repetitions(repetitions, result);
   result.set("run", std::move(rows));
-  return median_node(nodes);
+  MeasuredNode node = median_node(nodes);
+  node.cache_state = result.read.cache.state;
+  return node;
 }
 
 /// All repetitions, and their result for the node. From the second on they start from the cache state of the first one.
@@ -350,6 +354,8 @@ RunResult run(const RunOptions& options, Context& context) {
 
 RunResult run(const RunOptions& options, const GpuMachine& gpus, Context& context) {
   check_ranges(options);
+  check_usage(options.repeat == 1 || options.cache != RunCache::any,
+              "--repeat does not go with --cache any, because after the first repetition the data is in memory");
   const auto requirement = requirement_of(options);
   warn_of_step_time(options, context);
   RunResult result;

@@ -119,6 +119,17 @@ TEST_CASE("a node that is slow in one run is to be measured again, in two it is 
   CHECK_FALSE(combined(results).has_findings());
 }
 
+TEST_CASE("runs of one node right after each other are of one machine, runs at the same time are of two") {
+  std::vector<Json> results = fleet(9);
+  results.push_back(results.front());
+  results.front()["elapsed_seconds"] = 1.4;  // from :49.7 to :51.1, and times have whole seconds
+  results.back()["started_at"] = "2026-11-26T07:51:50Z";
+  results.back()["result"]["read"]["bytes_per_second"] = 0.99 * kRate;
+  CHECK_FALSE(combined(results).has_findings());
+  results.front()["elapsed_seconds"] = 3.0;
+  CHECK(combined(results).has_findings());
+}
+
 TEST_CASE("a node is compared within its group, and with nodes of its size") {
   std::vector<Json> racks;
   std::vector<Json> sizes;

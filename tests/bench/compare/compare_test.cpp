@@ -109,6 +109,29 @@ TEST_CASE("what is too noisy for a verdict says how many runs would have one") {
                                       *row_of(result, "read.bytes_per_second").change.runs_needed)));
 }
 
+TEST_CASE("of a checkpoint that --budget cut, only the rate is compared") {
+  const TempDir dir;
+  const auto checkpoint = [&](const std::string& name, int bytes, double seconds) {
+    write_file(dir.path(name), fmt::format(R"({{"schema":"shardkit/checkpoint","schema_version":1,
+"tool":{{"version":"1.0.0"}},"host":{{"cpus":16}},"options":{{"dir":"/ckpt"}},"result":{{"bytes":20,
+"block_seconds":{0},"durable_seconds":{0},"bytes_per_second":1e9,"rows":[{{"mode":"sync","bytes":{1}}}]}},
+"error":null}})",
+                                           seconds, bytes));
+  };
+  checkpoint("base.json", 20, 0.012);
+  checkpoint("new.json", 4, 0.003);
+  const CompareResult result = compare_paths(dir.path("base.json"), dir.path("new.json"));
+  REQUIRE(result.rows.size() == 1);
+  CHECK(result.rows.front().metric == "checkpoint.bytes_per_second");
+  CompareOptions gate;
+  gate.changed = dir.path("new.json");
+  gate.gate = dir.path("gate.json");
+  write_file(*gate.gate, R"({"schema":"shardkit/gate","schema_version":1,
+"requirements":[{"metric":"checkpoint.block_seconds","max":0.005}]})");
+  Context context;
+  CHECK(compare(gate, context).gate.front().verdict == GateVerdict::absent);
+}
+
 TEST_CASE("the repetitions of a result count, not the figures beside them") {
   const TempDir dir;
   std::vector<double> base;

@@ -188,6 +188,18 @@ TEST_CASE("samples that are tokens, video or bytes are judged by reading") {
   CHECK(code_of(alone) == ErrorCode::usage);
 }
 
+TEST_CASE("samples that are said to be images become crops, also if only reading was measured") {
+  Context context;
+  ModelOptions options = worked_example();
+  options.read_rate = 2e9;
+  const double stored = model(options, context).required->h2d_bytes_per_second;
+  options.sample_kind = SampleKind::images;
+  const double crops = model(options, context).required->h2d_bytes_per_second;
+  options.crop = 224;
+  CHECK(crops == model(options, context).required->h2d_bytes_per_second);
+  CHECK(crops > stored);
+}
+
 TEST_CASE("measured results are a supply") {
   const TempDir dir;
   Context context;

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -179,6 +182,38 @@ TEST_CASE("each repetition is reported, and the result is the one with the media
   for (const std::uint64_t wrong : {0U, 1'000'000U}) {
     options.repeat = wrong;
     CHECK(code() == ErrorCode::usage);
+  }
+}
+
+TEST_CASE("an empty file is a sample, in every mode") {
+  const TempDir dir;
+  write_file(dir.path("a.jpg"), std::string(1000, 'a'));
+  write_file(dir.path("b.jpg"), "");
+  for (const ReadMode mode : {ReadMode::sequential, ReadMode::random, ReadMode::imagefolder}) {
+    ReadOptions options = read_options(dir.path());
+    options.mode = mode;
+    const ReadResult result = read_quietly(options);
+    CHECK(result.samples == 2U);
+    CHECK(result.mean_sample == 500);
+  }
+}
+
+TEST_CASE("data that changes between repetitions is warned of") {
+  const TempDir dir;
+  write_file(dir.path("a.jpg"), std::string(1000, 'a'));
+  RepeatedReadOptions options;
+  static_cast<ReadOptions&>(options) = read_options(dir.path());
+  options.mode = ReadMode::imagefolder;
+  options.cache = CacheRequest::warm;
+  options.repeat = 1000;  // which take longer than the pause below
+  for (const bool changes : {false, true}) {
+    Context context;
+    const std::jthread writer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (changes) write_file(dir.path("b.jpg"), "b");
+    });
+    read_repeatedly(options, context);
+    CHECK(std::ranges::count(context.warnings(), "data_changed", &shardkit::Finding::code) == (changes ? 1 : 0));
   }
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("the hint for a reading too short for a steady rate names options of i
     return result;
   };
   ReadOptions options;
-  CHECK(has_hint(hints_of(options), "--min-time with --cache cold"));
+  CHECK(has_hint(hints_of(options), "--min-time 2s with --cache cold"));
   options.prepare_seconds = 1;  // set by run
   CHECK(has_hint(hints_of(options), "reading took only 0.50 s; more data, or --cache direct, gives a steadier rate"));
   options.direct = true;

@@ -126,6 +126,17 @@ TEST_CASE("a run with repetitions keeps all of them and shows the median one") {
   CHECK(error_code_of([&] { run(options, context); }) == ErrorCode::usage);
 }
 
+TEST_CASE("repetitions of a run need a cache state that can be restored") {
+  const ShardFolder folder;
+  folder.write("a.tar", image_shard(3, "a"));
+  RunOptions options;
+  options.paths = {folder.path()};
+  options.repeat = 2;
+  options.cache = RunCache::any;
+  Context context;
+  CHECK(error_code_of([&] { run(options, context); }) == ErrorCode::usage);
+}
+
 TEST_CASE("a failed repetition fails the run, whatever the verdict of those before it") {
   RunResult result;
   result.summary.verdict.ok = true;

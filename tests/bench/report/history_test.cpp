@@ -84,7 +84,7 @@ TEST_CASE("results of other nodes and other conditions are left out with the rea
   const History history = history_of(results);
   CHECK(history.runs == 24);
   REQUIRE(history.left_out.size() == 2);
-  CHECK(history.left_out[0].reason == "of the node 'other', not 'node17'");
+  CHECK(history.left_out[0].reason == "of another node, not 'node17'");
   CHECK(history.left_out[1].reason == "not comparable with the newest result: read.engine is 'uring', not 'pread'");
 }
 
