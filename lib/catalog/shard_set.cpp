@@ -254,6 +254,18 @@ std::uint64_t ShardSet::bytes() const {
   return sum;
 }
 
+namespace {
+
+/// Whether a command writes a set there, which may have no tar yet, or no plan.
+bool is_begun(const std::string& folder) {
+  std::error_code none;
+  if (fs::exists(io::join_path(folder, formats::plan_path(0)), none)) return true;
+  const fs::directory_iterator state(io::join_path(folder, formats::kStateFolder), none);
+  return std::any_of(state, {}, [](const auto& entry) { return entry.path().extension() == ".run"; });
+}
+
+}  // namespace
+
 std::vector<std::string> sets_in(const std::string& folder) {
   std::vector<std::string> sets;
   std::error_code unknown;
@@ -269,8 +281,7 @@ std::vector<std::string> sets_in(const std::string& folder) {
   for (const ListedEntry& entry : entries) {
     if (entry.kind == EntryKind::file || is_hidden_or_system(entry.name)) continue;
     const std::string path = io::join_path(folder, entry.name);
-    const bool is_planned = fs::exists(io::join_path(path, formats::plan_path(0)), unknown);  // it may have no tar yet
-    if (is_planned || std::ranges::any_of(list_folder(path), is_of_set)) sets.push_back(path);
+    if (is_begun(path) || std::ranges::any_of(list_folder(path), is_of_set)) sets.push_back(path);
   }
   return sets;
 }

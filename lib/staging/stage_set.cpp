@@ -99,6 +99,28 @@ constexpr std::array<WriterMark, 3> kWriterMarks{
      {kStageJournalPath, kStagedMarkerPath, "stage"},
      {formats::kUploadRecord, formats::kManifestName, "upload"}}};
 
+/// Of a process that works in a folder, or was killed there.
+bool is_run(const io::ObjectInfo& object) {
+  return ("/" + object.name).find("/.shardkit/") != std::string::npos && object.name.ends_with(".run");
+}
+
+/// Whether a command has begun to write the folder, and has not even a plan.
+bool is_only_begun(const std::vector<io::ObjectInfo>& objects, const std::string& folder) {
+  return std::ranges::none_of(objects, [&](const io::ObjectInfo& object) {
+    if (!object.name.starts_with(folder)) return false;
+    const std::string_view name = std::string_view(object.name).substr(folder.size());
+    return name.ends_with(".tar") || name == formats::kManifestName || name == kStageJournalPath ||
+           name == kWriterMarks.front().mark;
+  });
+}
+
+/// Whether it is the record of a part that was written to the folder, and that merge joins with the others.
+bool is_part(std::string_view name, const std::string& folder) {
+  constexpr std::string_view kRecords = ".shardkit/part-";
+  if (!name.starts_with(folder) || !name.ends_with(".json")) return false;
+  return name.substr(folder.size()).starts_with(kRecords);
+}
+
 /// For folders that a convert, reshard, stage or upload has not finished: a stage would copy what they have so far.
 void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
                        const std::stop_token& stop) {
@@ -106,24 +128,33 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
     return std::ranges::binary_search(objects, name, {}, &io::ObjectInfo::name);
   };
   for (const io::ObjectInfo& object : objects) {
+    if (const std::string folder = object.name.substr(0, object.name.rfind(".shardkit/"));
+        is_run(object) && is_only_begun(objects, folder)) {
+      const std::string path = folder.empty() ? source.location() : source.address_of(folder);
+      throw Error(ErrorCode::conflict, At{path}, "{}", catalog::unfinished("convert or reshard", path));
+    }
     const auto writer =
         std::ranges::find_if(kWriterMarks, [&](const WriterMark& known) { return object.name.ends_with(known.mark); });
     if (writer == kWriterMarks.end()) continue;
     const std::string folder = object.name.substr(0, object.name.size() - writer->mark.size());
-    if ((!folder.empty() && !folder.ends_with('/')) || exists(folder + writer->finished) ||
-        (writer->is_plan && !lacks_planned_shards(source, object, folder, exists, stop)))
-      continue;
+    if ((!folder.empty() && !folder.ends_with('/')) || exists(folder + writer->finished)) continue;
     const std::string path = folder.empty() ? source.location() : source.address_of(folder);
+    if (writer->is_plan && !lacks_planned_shards(source, object, folder, exists, stop)) {
+      if (std::ranges::none_of(objects, [&](const auto& other) { return is_part(other.name, folder); })) continue;
+      throw Error(ErrorCode::conflict, At{path}, "the parts of '{}' are not joined: {} does that", path,
+                  remedy::in_text(remedy::merge(path)));
+    }
     throw Error(ErrorCode::conflict, At{path}, "{}, or name the shards to stage",
                 catalog::unfinished(writer->verb, path));
   }
 }
 
-/// What a command is writing is not part of a set yet: the folder of an --append, temporary files.
+/// What a command is writing, or has left, is not part of a set: the folder of an --append, temporary files.
 bool is_being_written(const io::ObjectInfo& object) {
   const std::string path = "/" + object.name;
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-  return path.find("/.shardkit/append-") != std::string::npos || io::is_temp_name(name);
+  return path.find("/.shardkit/append-") != std::string::npos || path.find("/.shardkit/extract") != std::string::npos ||
+         io::is_temp_name(name);
 }
 
 Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
@@ -298,6 +329,7 @@ void StageSet::take_all(io::ObjectSource& source, const StageRequest& wanted, co
   std::ranges::sort(objects, {}, &io::ObjectInfo::name);  // several sources list one after the other
   std::erase_if(objects, is_being_written);
   if (wanted.use_manifests) refuse_unfinished(source, objects, stop);
+  std::erase_if(objects, is_run);
   std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
   if (objects.empty() && !has_manifest()) {
     throw Error(ErrorCode::not_found, At{source.location()}, "'{}' contains no files", source.location());

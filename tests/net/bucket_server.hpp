@@ -107,6 +107,11 @@ class BucketServer {
     const std::scoped_lock lock(mutex_);
     objects_.erase(key);
   }
+  /// As a command does that is killed then.
+  void leave_upload(const std::string& key) {
+    const std::scoped_lock lock(mutex_);
+    begin_upload(key, "");
+  }
   std::size_t open_uploads() const {
     const std::scoped_lock lock(mutex_);
     return uploads_.size();

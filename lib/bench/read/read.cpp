@@ -195,7 +195,7 @@ ReadResult read_files(const ReadOptions& options, const InputSet& input, Context
 
 /// Where all data was read, each repetition has the same.
 void warn_of_other_data(const ReadOptions& options, std::span<const ReadResult> repetitions, Context& context) {
-  if (options.budget || options.min_time) return;
+  if (options.budget || options.min_time || options.samples) return;
   const auto differs = [&](const ReadResult& one) {
     return !one.store && (one.files != repetitions.front().files || one.bytes != repetitions.front().bytes);
   };

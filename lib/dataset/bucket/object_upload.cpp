@@ -111,9 +111,15 @@ void Uploads::give_up_earlier(const std::string& name) {
 }
 
 void Uploads::give_up_late(const std::function<bool(const std::string& name)>& is_complete) {
+  const auto before = open_;
   list_open();
+  const auto is_known = [&](const std::string& id) {
+    return std::ranges::any_of(before, [&](const auto& upload) { return upload.second == id; });
+  };
   for (const auto& [name, id] : open_) {
-    if (is_complete(name) && !store_.find(parts_record_name(name, id))) give_up(name, {"", {id}});
+    const bool is_left = name == kProbe ? is_known(id)  // a live command asks for less than a second
+                                        : is_complete(name) && !store_.find(parts_record_name(name, id));
+    if (is_left) give_up(name, {"", {id}});
   }
 }
 

@@ -40,8 +40,11 @@ class Uploads {
   /// Gives up all that earlier commands have left of an object, which is complete.
   void give_up_earlier(const std::string& name);
 
+  /// Whether there were open uploads at the start, of this or other objects.
+  bool has_open() const { return !open_.empty(); }
   /// The same for uploads without a record of objects that `is_complete` knows, as they are now: a request to begin one
-  /// may reach the store after its command was killed and this one has listed what is open.
+  /// may reach the store after its command was killed and this one has listed what is open. Also for probes that were
+  /// open at the start and are now.
   void give_up_late(const std::function<bool(const std::string& name)>& is_complete);
 
   /// The command is refused: from now on, uploads that end unfinished are given up, because nobody will continue them.

@@ -27,8 +27,8 @@ std::optional<std::string> folder_of(const std::string& operand) {
 }  // namespace
 
 void require_apart(const std::string& target, const std::vector<std::string>& sources, std::string_view role) {
-  const std::string to =
-      catalog::is_address(target) ? io::join_path(target, "") : (fs::weakly_canonical(target) / "").string();
+  const std::string to = catalog::is_address(target) ? io::join_path(target, "")
+                                                     : (fs::weakly_canonical(fs::absolute(target)) / "").string();
   for (const std::string& source : sources) {
     const auto from = folder_of(source);
     if (!from) continue;

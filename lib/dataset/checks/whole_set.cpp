@@ -53,18 +53,23 @@ std::uint64_t planned_and_missing(catalog::Inputs& inputs, const std::string& fo
   return missing;
 }
 
-/// Whether parts of a convert or reshard have finished here, which merge has not joined.
-bool has_parts(catalog::Inputs& inputs, const std::string& folder) {
+/// Of a convert or reshard that has finished, which merge has not joined.
+bool is_part(std::string_view name) { return name.starts_with("part-") && name.ends_with(".json"); }
+
+/// Of a process that works in the folder, or was killed there.
+bool is_run(std::string_view name) { return name.ends_with(".run"); }
+
+/// Whether a file of the folder's state has such a name.
+bool has_state(catalog::Inputs& inputs, const std::string& folder, bool (*is_wanted)(std::string_view name)) {
   const std::string state = io::join_path(folder, formats::kStateFolder);
-  const auto is_part = [](std::string_view name) { return name.starts_with("part-") && name.ends_with(".json"); };
   if (catalog::is_address(folder)) {
     const catalog::ObjectLocation location = catalog::parse_location(io::join_path(state, ""));
     if (location.kind != catalog::ObjectLocation::Kind::bucket) return false;  // a web server has no listing
-    return std::ranges::any_of(inputs.list(location), is_part, &io::ObjectInfo::name);
+    return std::ranges::any_of(inputs.list(location), is_wanted, &io::ObjectInfo::name);
   }
   std::error_code none;
   std::filesystem::directory_iterator at(state, none);
-  return std::any_of(at, {}, [&](const auto& entry) { return is_part(entry.path().filename().native()); });
+  return std::any_of(at, {}, [&](const auto& entry) { return is_wanted(entry.path().filename().native()); });
 }
 
 /// Of a folder without a manifest.
@@ -77,7 +82,9 @@ std::optional<Missing> unfinished_plan(catalog::Inputs& inputs, const std::strin
                                                    missing == 1 ? "is" : "are")),
                    true};
   }
-  if (!has_parts(inputs, folder)) return std::nullopt;
+  if (there.empty() && plans_in(inputs, folder).empty() && has_state(inputs, folder, is_run))
+    return Missing{catalog::unfinished("convert or reshard", folder), true};
+  if (!has_state(inputs, folder, is_part)) return std::nullopt;
   return Missing{
       fmt::format("the parts of '{}' are not joined: {} does that", folder, remedy::in_text(remedy::merge(folder))),
       true};

@@ -77,7 +77,7 @@ bool holds_compressed_data(const std::string& path) {
 
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
-    if (fs::weakly_canonical(folder) != fs::weakly_canonical(target)) continue;
+    if (fs::weakly_canonical(fs::absolute(folder)) != fs::weakly_canonical(fs::absolute(target))) continue;
     throw Error(ErrorCode::usage, At{folder}, "'{}' is both input and output; write to another folder", folder);
   }
 }

@@ -251,7 +251,7 @@ class UploadJob {
     send(files_);
     send(indexes_);
     check_complete();
-    if (!at_target_.empty()) give_up_late();
+    if (!at_target_.empty() || uploads_->has_open()) give_up_late();
     for (const auto& claim : claims_) claim->check();
     send(manifests_);
     for (const auto* marks : {&marks_, &earlier_marks_})

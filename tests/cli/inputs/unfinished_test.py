@@ -78,6 +78,30 @@ class IncompleteSets(FolderTest):
         self.refused_by_all("half", words.format("3 shards", "are"))
         self.assertEqual(self.findings("half")[0], ["set_unfinished"])
 
+    def test_a_convert_that_was_killed_before_its_plan_is_refused(self):
+        self.ok("convert", "photos", "sets/train", "--samples", 4)
+        for name in ("begun", "sets/val"):
+            (self.folder / name / ".shardkit").mkdir(parents=True)
+            (self.folder / name / ".shardkit/0123456789abcdef.run").write_text("{}")
+        words = "the convert or reshard into 'begun' has not finished: run the same command again"
+        self.refused_by_all("begun", words)
+        for name in ("begun", "sets"):
+            self.assertEqual(self.findings(name)[0], ["set_unfinished"])
+            staged = self.go("stage", name, "node", "--lease", "0")
+            self.assertEqual(staged.returncode, 4, staged.stderr)
+            self.assertIn("has not finished", staged.stderr)
+
+    def test_parts_that_are_not_joined_are_refused_also_by_stage(self):
+        for part in range(2):
+            self.ok("convert", "photos", "parts", "--samples", 4, "--part", f"{part}/2")
+        self.refused_by_all("parts", "the parts of 'parts' are not joined: `shardctl merge parts` does that")
+        staged = self.go("stage", "parts", "node", "--lease", "0")
+        self.assertEqual(staged.returncode, 4, staged.stderr)
+        self.assertIn("are not joined", staged.stderr)
+        self.ok("merge", "parts")
+        self.ok("stage", "parts", "node", "--lease", "0")
+        self.ok("verify", "node")
+
     def test_an_upload_that_has_not_finished_is_refused(self):
         self.ok("convert", "photos", "up", "--samples", 4)
         (self.folder / "up/manifest.json").unlink()

@@ -45,6 +45,16 @@ TEST_CASE("a target is not its source, inside it or around it, on disk and in bu
   CHECK_FALSE(is_refused(dir.path("set"), "s3://bucket/set"));
 }
 
+TEST_CASE("a relative target is in the working folder, also if nothing of it exists yet") {
+  const TempDir dir;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(dir.path());
+  for (const char* target : {"out", "./out", "new/out", "."}) CHECK(is_refused(target, "."));
+  CHECK(is_refused("out", dir.path()));
+  CHECK_FALSE(is_refused("../" + std::filesystem::path(dir.path()).filename().string() + "-other", "."));
+  std::filesystem::current_path(before);
+}
+
 TEST_CASE("single files may lie in the folder of the target") {
   const TempDir dir;
   write_file(dir.path("set/a.tar"), "");

@@ -359,6 +359,13 @@ TEST_CASE("an upload that a killed command began, and that the store begins only
   CHECK(set.server.open_uploads() == 0);
 }
 
+TEST_CASE("a probe of a killed command, which the store began after its object was removed, does not stay open") {
+  Fixture set;
+  set.server.leave_upload("set/.shardkit/uploads/probe");
+  set.upload();
+  CHECK(set.server.open_uploads() == 0);
+}
+
 TEST_CASE("an object in parts of another size, as other programs send them, is compared by its bytes") {
   for (const bool is_same : {true, false}) {
     Fixture set;
