@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -46,11 +47,11 @@ Error missing_error(const io::ObjectSource& source, const std::string& name) {
 }
 
 /// Empty without one: another program's is a file like any.
-std::string text_of(io::ObjectSource& source, const std::string& name, const std::stop_token& stop) {
+std::optional<std::string> text_of(io::ObjectSource& source, const std::string& name, const std::stop_token& stop) {
   const auto object = source.find(name);
   if (!object) throw missing_error(source, name);
   std::string text = io::fetch_text(source, *object, kLargestManifest, stop);
-  return formats::is_foreign_manifest(text) ? std::string() : text;
+  return formats::is_foreign_manifest(text) ? std::nullopt : std::optional(std::move(text));
 }
 
 /// HTTP lists no files, so only a manifest of ours could.
@@ -271,9 +272,9 @@ StageSet::StageSet(io::ObjectSource& source, const StageRequest& wanted, const s
   if (!wanted.manifest_path.empty()) {
     add_set("", wanted.manifest_text, wanted.manifest_path);
   } else if (!wanted.manifest_name.empty()) {
-    std::string text = text_of(source, wanted.manifest_name, stop);
-    if (!text.empty()) add_set("", std::move(text), source.address_of(wanted.manifest_name));
-    if (text.empty() && !has_manifest() && !wanted.names) refuse_unlisted(source.address_of(wanted.manifest_name));
+    auto text = text_of(source, wanted.manifest_name, stop);
+    if (!text && !wanted.names) refuse_unlisted(source.address_of(wanted.manifest_name));
+    if (text) add_set("", std::move(*text), source.address_of(wanted.manifest_name));
   }
   if (wanted.names) {
     take_named(source, *wanted.names, stop);
@@ -304,6 +305,7 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
     std::vector<formats::ManifestShard>& shards = sets_.front().shards;
     const std::unordered_set<std::string_view> wanted(names.begin(), names.end());
     const std::size_t all = shards.size();
+    for (const formats::ManifestShard& shard : shards) whole_.push_back(shard.name);
     std::erase_if(shards, [&](const formats::ManifestShard& shard) { return !wanted.contains(shard.name); });
     is_part_ = shards.size() < all;
     std::unordered_set<std::string_view> listed;
@@ -387,9 +389,8 @@ void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectI
     const std::string folder = object.name.substr(0, object.name.size() - name.size());
     if (folder.empty() ? knows_top : !folder.ends_with('/')) continue;
     if (folder.ends_with(std::string(formats::kStateFolder) + "/")) continue;
-    std::string text = text_of(source, object.name, stop);
-    if (text.empty()) continue;
-    add_set(folder, std::move(text), source.address_of(object.name));
+    auto text = text_of(source, object.name, stop);
+    if (text) add_set(folder, std::move(*text), source.address_of(object.name));
   }
 }
 

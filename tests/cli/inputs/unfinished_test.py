@@ -112,6 +112,25 @@ class IncompleteSets(FolderTest):
         self.empty("up")
         self.refused_by_all("up", "the upload into 'up' has not finished: run the same command again")
 
+    def test_shards_that_were_staged_by_name_are_a_part(self):
+        self.ok("convert", "photos", "set", "--samples", 4)
+        (self.folder / "names.txt").write_text("set/shard-000000.tar\nset/shard-000002.tar\n")
+        for number, sources in enumerate((["set/shard-{000000..000001}.tar"], ["names.txt"],
+                                          ["set/shard-000001.tar", "set/shard-000002.tar"])):
+            self.ok("stage", *sources, f"node{number}", "--lease", "0")
+            self.ok("verify", f"node{number}")
+            (self.folder / f"node{number}/shard-000002.tar").unlink(missing_ok=True)
+        self.assertEqual(self.findings("node1")[0], ["missing_shard"])
+
+    def test_an_empty_manifest_is_not_taken_for_none(self):
+        for name in ("set", "sets/train"):
+            self.ok("convert", "photos", name, "--samples", 4)
+            (self.folder / name / "manifest.json").write_bytes(b"")
+        for name in ("set", "sets"):
+            staged = self.go("stage", name, "node", "--lease", "0")
+            self.assertEqual(staged.returncode, 4, staged.stderr)
+            self.assertIn("manifest.json", staged.stderr)
+
     def test_a_set_without_shards_is_one_of_several(self):
         self.ok("convert", "photos", "whole", "--samples", 4)
         self.ok("convert", "photos", "lost", "--samples", 4)
