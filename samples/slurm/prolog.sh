@@ -22,7 +22,8 @@ cache=/local/shardkit
 log=/var/log/shardkit-prolog.log
 
 # A disk that was lost, or that the kernel made read-only, would fail this job and all that follow. A full one has room for
-# a name. A disk that does not answer in a minute is as good as lost.
+# a name. A disk that does not answer in a minute is as good as lost. One that is not mounted is only noticed if nobody can
+# write to its mount point without it: chattr +i /local, while it is not mounted.
 probe=$cache/.prolog-$SLURM_JOB_ID
 if ! message=$(timeout --kill-after=10 60 sh -c 'mkdir -p "$1" && touch "$2" && sync "$2" && rm "$2"' sh "$cache" "$probe" 2>&1); then
   echo "job $SLURM_JOB_ID: node drained, $cache cannot be written: $message" >>"$log"
