@@ -17,6 +17,8 @@ namespace shardkit::catalog {
 /// That `writer`, such as "upload", has not finished `folder`, and how it is continued. `state`: how far it is.
 std::string unfinished(std::string_view writer, const std::string& folder, std::string_view state = {});
 
+/// What to do about shards that are gone.
+inline constexpr std::string_view kRestoreShards = "restore them from a copy, or make the set again";
 /// That these shards, which the manifest of `folder` lists, are not there.
 std::string missing_from(const std::string& folder, const std::vector<std::string>& shards);
 

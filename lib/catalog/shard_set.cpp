@@ -19,6 +19,7 @@
 #include "formats/tar_header.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "io/run_file.hpp"
 
 namespace fs = std::filesystem;
 
@@ -261,7 +262,7 @@ bool is_begun(const std::string& folder) {
   std::error_code none;
   if (fs::exists(io::join_path(folder, formats::plan_path(0)), none)) return true;
   const fs::directory_iterator state(io::join_path(folder, formats::kStateFolder), none);
-  return std::any_of(state, {}, [](const auto& entry) { return entry.path().extension() == ".run"; });
+  return std::any_of(state, {}, [](const auto& entry) { return io::is_run_name(entry.path().native()); });
 }
 
 }  // namespace

@@ -65,6 +65,10 @@ bool is_made_by_system(std::string_view folder_name) {
   return name.starts_with(".trash-") || std::ranges::find(names, name) != names.end();
 }
 
+std::filesystem::path resolved_path(const std::string& path) {
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+}
+
 bool is_hidden_or_system(std::string_view name) { return name.starts_with('.') || is_made_by_system(name); }
 
 }  // namespace shardkit

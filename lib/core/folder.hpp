@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_co
 /// letters: wastes ($Recycle.Bin, RECYCLER, #recycle, @Recycle, .Trash-1000), snapshots (#snapshot, .snapshot), and
 /// indexes (@eaDir, __MACOSX, System Volume Information). Often only root may read them (lost+found).
 bool is_made_by_system(std::string_view folder_name);
+
+/// The absolute path without links, "." and "..", so that two paths can be compared. What does not exist is known only
+/// by its name. (std::filesystem::weakly_canonical() alone leaves a path relative if nothing of it exists.)
+std::filesystem::path resolved_path(const std::string& path);
 
 /// True for names that never contain data: hidden ones, and those of is_made_by_system().
 bool is_hidden_or_system(std::string_view name);

@@ -199,6 +199,8 @@ Manifest join_manifests(Manifest earlier, const Manifest& added) {
   return earlier;
 }
 
+bool is_part_name(std::string_view name) { return name.starts_with("part-") && name.ends_with(".json"); }
+
 bool is_foreign_manifest(std::string_view text) {
   if (text.find(fmt::format("\"{}\"", kFormat)) != std::string_view::npos) return false;
   const bool is_page = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size())).starts_with('<');

@@ -68,6 +68,8 @@ bool is_foreign_manifest(std::string_view text);
 inline constexpr const char* kManifestName = "manifest.json";
 /// The folder next to the shards with indexes, plan and markers.
 inline constexpr const char* kStateFolder = ".shardkit";
+/// Whether it is the name there of the manifest of a part, which merge joins with the others.
+bool is_part_name(std::string_view name);
 /// In a bucket, the records of an upload that has not finished: of the whole, and of objects in parts.
 inline constexpr const char* kUploadsFolder = ".shardkit/uploads/";
 inline constexpr const char* kUploadRecord = ".shardkit/uploads/upload.json";

@@ -85,6 +85,8 @@ std::vector<std::string> run_names(const std::string& folder) {
 
 }  // namespace
 
+bool is_run_name(std::string_view name) { return name.ends_with(kEnding); }
+
 std::string describe(const Run& run) {
   if (run.host.empty()) return "a process with an unreadable run file";
   return fmt::format("process {} on host '{}', since {}", run.process, run.host, run.started_at);

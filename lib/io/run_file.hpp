@@ -36,6 +36,9 @@ LockReach lock_reach(const std::string& folder);
 /// Without a sign of life for this long, a process that no lock can show counts as dead.
 inline constexpr std::chrono::seconds kRunSilence{120};
 
+/// Whether a file has the name of a RunFile.
+bool is_run_name(std::string_view name);
+
 /// The file "<16 random digits>.run" of a process in `folder`. While this object lives, the file is locked, and written
 /// again every 15 s by a thread, which sleeps otherwise: that is the sign of life where locks do not reach. One thread
 /// at a time, except for require().

@@ -9,6 +9,7 @@
 
 #include "catalog/object_location.hpp"
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "formats/tsv.hpp"
@@ -62,8 +63,8 @@ Survey survey_of(const std::string& root, const SpaceWanted& wanted, system::Wal
   for (const StagedFolder& folder : survey.others) survey.bound += folder.present_bytes();
   survey.by_disk = !wanted.limit || survey.bound < *wanted.limit;
   if (!survey.by_disk) survey.bound = *wanted.limit;
-  const fs::path own = fs::weakly_canonical(wanted.folder);
-  std::erase_if(survey.others, [&](const StagedFolder& folder) { return fs::weakly_canonical(folder.path) == own; });
+  const fs::path own = resolved_path(wanted.folder);
+  std::erase_if(survey.others, [&](const StagedFolder& folder) { return resolved_path(folder.path) == own; });
   survey.held = held_bytes(survey.others, now);
   return survey;
 }

@@ -33,6 +33,7 @@
 #include "formats/tsv.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
+#include "io/run_file.hpp"
 #include "staging/stage_target.hpp"
 #include "sync/task_group.hpp"
 
@@ -100,10 +101,21 @@ constexpr std::array<WriterMark, 3> kWriterMarks{
      {kStageJournalPath, kStagedMarkerPath, "stage"},
      {formats::kUploadRecord, formats::kManifestName, "upload"}}};
 
-/// Of a process that works in a folder, or was killed there.
-bool is_run(const io::ObjectInfo& object) {
-  return ("/" + object.name).find("/.shardkit/") != std::string::npos && object.name.ends_with(".run");
+/// A file in the state folder of a set.
+struct StateFile {
+  std::string_view set;   ///< folder of the set: empty, or with its slash
+  std::string_view name;  ///< in the state folder
+};
+
+std::optional<StateFile> state_file(std::string_view path) {
+  constexpr std::string_view kState = ".shardkit/";
+  const std::size_t at = path.rfind(kState);
+  if (at == std::string_view::npos || (at > 0 && path[at - 1] != '/')) return std::nullopt;
+  return StateFile{path.substr(0, at), path.substr(at + kState.size())};
 }
+
+/// Of a process that works in a folder, or was killed there.
+bool is_run(const io::ObjectInfo& object) { return io::is_run_name(object.name) && state_file(object.name); }
 
 /// Whether a command has begun to write the folder, and has not even a plan.
 bool is_only_begun(const std::vector<io::ObjectInfo>& objects, const std::string& folder) {
@@ -115,11 +127,12 @@ bool is_only_begun(const std::vector<io::ObjectInfo>& objects, const std::string
   });
 }
 
-/// Whether it is the record of a part that was written to the folder, and that merge joins with the others.
-bool is_part(std::string_view name, const std::string& folder) {
-  constexpr std::string_view kRecords = ".shardkit/part-";
-  if (!name.starts_with(folder) || !name.ends_with(".json")) return false;
-  return name.substr(folder.size()).starts_with(kRecords);
+/// Whether parts were written to the folder, which merge has not joined.
+bool has_parts(const std::vector<io::ObjectInfo>& objects, const std::string& folder) {
+  return std::ranges::any_of(objects, [&](const io::ObjectInfo& object) {
+    const auto state = state_file(object.name);
+    return state && state->set == folder && formats::is_part_name(state->name);
+  });
 }
 
 /// For folders that a convert, reshard, stage or upload has not finished: a stage would copy what they have so far.
@@ -128,10 +141,14 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
   const auto exists = [&](const std::string& name) {
     return std::ranges::binary_search(objects, name, {}, &io::ObjectInfo::name);
   };
+  const auto path_of = [&](const std::string& folder) {
+    return folder.empty() ? source.location() : source.address_of(folder);
+  };
   for (const io::ObjectInfo& object : objects) {
-    if (const std::string folder = object.name.substr(0, object.name.rfind(".shardkit/"));
-        is_run(object) && is_only_begun(objects, folder)) {
-      const std::string path = folder.empty() ? source.location() : source.address_of(folder);
+    if (is_run(object)) {
+      const std::string folder(state_file(object.name)->set);
+      if (!is_only_begun(objects, folder)) continue;
+      const std::string path = path_of(folder);
       throw Error(ErrorCode::conflict, At{path}, "{}", catalog::unfinished("convert or reshard", path));
     }
     const auto writer =
@@ -139,9 +156,9 @@ void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInf
     if (writer == kWriterMarks.end()) continue;
     const std::string folder = object.name.substr(0, object.name.size() - writer->mark.size());
     if ((!folder.empty() && !folder.ends_with('/')) || exists(folder + writer->finished)) continue;
-    const std::string path = folder.empty() ? source.location() : source.address_of(folder);
+    const std::string path = path_of(folder);
     if (writer->is_plan && !lacks_planned_shards(source, object, folder, exists, stop)) {
-      if (std::ranges::none_of(objects, [&](const auto& other) { return is_part(other.name, folder); })) continue;
+      if (!has_parts(objects, folder)) continue;
       throw Error(ErrorCode::conflict, At{path}, "the parts of '{}' are not joined: {} does that", path,
                   remedy::in_text(remedy::merge(path)));
     }

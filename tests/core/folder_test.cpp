@@ -41,3 +41,9 @@ TEST_CASE("what cannot be listed has an error and no entries") {
   CHECK(folder_entries(dir.path(), error).size() == 1);
   CHECK_FALSE(error);
 }
+
+TEST_CASE("a resolved path is absolute, also if nothing of it exists") {
+  const std::filesystem::path here = std::filesystem::canonical(".");
+  for (const char* path : {"missing", "./missing", "other/../missing"}) CHECK(resolved_path(path) == here / "missing");
+  CHECK(resolved_path(".") == here);
+}

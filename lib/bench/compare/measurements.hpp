@@ -112,8 +112,8 @@ bool is_baseline(const std::string& path);
 Measurements read_baseline(const std::string& path, const std::string& machine_class, const std::string& verb);
 
 /// Adds the runs to those of its class and verb in the file, unless they are there; runs under other conditions replace
-/// them, and their number is returned. Creates the file if there is none. Concurrent calls wait for
-/// each other with a hidden lock file next to it. Throws Error{cancelled} on a stop.
+/// them, and their number is returned. Creates the file if there is none. A hidden lock file next to it keeps
+/// concurrent calls apart. Throws Error{cancelled} on a stop.
 std::size_t save_baseline(const std::string& path, const Measurements& measured, const std::stop_token& stop);
 
 }  // namespace shardkit::bench

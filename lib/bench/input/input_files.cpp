@@ -136,8 +136,8 @@ class InputFinder {
     if (!manifest || manifest->shards.empty()) return;
     std::vector<std::string> missing;
     for (const formats::ManifestShard& shard : manifest->shards) missing.push_back(shard.name);
-    throw Error(ErrorCode::not_found, At{folder}, "{}; restore them from a copy, or make the set again",
-                catalog::missing_from(folder, missing));
+    throw Error(ErrorCode::not_found, At{folder}, "{}; {}", catalog::missing_from(folder, missing),
+                catalog::kRestoreShards);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;  // a file of another program has the name of a manifest
   }

@@ -14,7 +14,6 @@
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/remedies.hpp"
-#include "stats/summary.hpp"
 #include "system/limits.hpp"
 
 namespace shardkit::bench {
@@ -287,11 +286,10 @@ RepeatedReadResult read_repeatedly(const RepeatedReadOptions& options, Context& 
         "--repeat needs --cache cold, --cache warm or --direct, because after the first read the data is in memory");
   }
   auto measured = measure_repeatedly<ReadResult>(options, [&] { return read(options, context); });
-  std::vector<double> rates;
-  for (const ReadResult& one : measured.results) rates.push_back(one.bytes_per_second);
   warn_of_other_data(options, measured.results, context);
   RepeatedReadResult result;
-  static_cast<ReadResult&>(result) = measured.results[median_repetition(rates)];
+  static_cast<ReadResult&>(result) =
+      median_result<ReadResult>(measured.results, [](const ReadResult& one) { return one.bytes_per_second; });
   result.interrupted = measured.interrupted;
   result.failure = measured.failure;
   if (options.repeat > 1) result.set("read", std::move(measured.results));

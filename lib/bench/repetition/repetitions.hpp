@@ -46,6 +46,14 @@ std::vector<RepeatedMetric> repeated_metrics(std::string_view verb,
 /// rate.
 std::size_t median_repetition(std::span<const double> rates);
 
+/// The result of the repetition with the median rate.
+template <class Result>
+const Result& median_result(const std::vector<Result>& results, const std::function<double(const Result&)>& rate_of) {
+  std::vector<double> rates;
+  for (const Result& result : results) rates.push_back(rate_of(result));
+  return results[median_repetition(rates)];
+}
+
 /// A result of which only the metrics are described.
 template <Describable Result>
 struct MetricsOf {

@@ -219,10 +219,8 @@ TransferStage transfer_batches(const RunResult& repetition, const RunOptions& op
 
 /// Takes each stage from the repetition with its median rate, so that all values of a stage were measured together.
 void show_median_repetitions(std::vector<RunResult>& repetitions, RunResult& result) {
-  const auto median = [&](auto&& rate_of) -> RunResult& {
-    std::vector<double> rates;
-    for (const RunResult& repetition : repetitions) rates.push_back(rate_of(repetition));
-    return repetitions[median_repetition(rates)];
+  const auto median = [&](auto&& rate_of) -> const RunResult& {
+    return median_result<RunResult>(repetitions, rate_of);
   };
   const auto rate_of = [](const auto& stage) { return stage ? stage->samples_per_second : 0; };
   result.read = median([](const RunResult& repetition) { return repetition.read.bytes_per_second; }).read;

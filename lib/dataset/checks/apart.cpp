@@ -6,6 +6,7 @@
 
 #include "catalog/object_location.hpp"
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "formats/manifest.hpp"
 #include "io/publish.hpp"
 
@@ -27,8 +28,8 @@ std::optional<std::string> folder_of(const std::string& operand) {
 }  // namespace
 
 void require_apart(const std::string& target, const std::vector<std::string>& sources, std::string_view role) {
-  const std::string to = catalog::is_address(target) ? io::join_path(target, "")
-                                                     : (fs::weakly_canonical(fs::absolute(target)) / "").string();
+  const std::string to =
+      catalog::is_address(target) ? io::join_path(target, "") : (resolved_path(target) / "").string();
   for (const std::string& source : sources) {
     const auto from = folder_of(source);
     if (!from) continue;

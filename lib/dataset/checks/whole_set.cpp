@@ -21,6 +21,7 @@
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "io/publish.hpp"
+#include "io/run_file.hpp"
 #include "staging/stage_journal.hpp"
 
 namespace shardkit::dataset {
@@ -40,9 +41,9 @@ bool is_left_out(catalog::Inputs& inputs, const std::string& folder, const std::
 
 /// Missing shards of the folder's plans.
 std::uint64_t planned_and_missing(catalog::Inputs& inputs, const std::string& folder,
-                                  const std::set<std::string_view>& there) {
+                                  const std::vector<std::string>& plans, const std::set<std::string_view>& there) {
   std::uint64_t missing = 0;
-  for (const std::string& path : plans_in(inputs, folder)) {
+  for (const std::string& path : plans) {
     const auto file = inputs.open(path);
     const formats::PlanReader plan(*file, path);
     for (std::size_t i = 0; i < plan.shards().size(); ++i) {
@@ -52,12 +53,6 @@ std::uint64_t planned_and_missing(catalog::Inputs& inputs, const std::string& fo
   }
   return missing;
 }
-
-/// Of a convert or reshard that has finished, which merge has not joined.
-bool is_part(std::string_view name) { return name.starts_with("part-") && name.ends_with(".json"); }
-
-/// Of a process that works in the folder, or was killed there.
-bool is_run(std::string_view name) { return name.ends_with(".run"); }
 
 /// Whether a file of the folder's state has such a name.
 bool has_state(catalog::Inputs& inputs, const std::string& folder, bool (*is_wanted)(std::string_view name)) {
@@ -75,16 +70,17 @@ bool has_state(catalog::Inputs& inputs, const std::string& folder, bool (*is_wan
 /// Of a folder without a manifest.
 std::optional<Missing> unfinished_plan(catalog::Inputs& inputs, const std::string& folder,
                                        const std::set<std::string_view>& there) {
-  const std::uint64_t missing = planned_and_missing(inputs, folder, there);
+  const std::vector<std::string> plans = plans_in(inputs, folder);
+  const std::uint64_t missing = planned_and_missing(inputs, folder, plans, there);
   if (missing > 0) {
     return Missing{catalog::unfinished("convert or reshard", folder,
                                        fmt::format("{} of its plan {} missing", format_count(missing, "shard"),
                                                    missing == 1 ? "is" : "are")),
                    true};
   }
-  if (there.empty() && plans_in(inputs, folder).empty() && has_state(inputs, folder, is_run))
+  if (there.empty() && plans.empty() && has_state(inputs, folder, io::is_run_name))
     return Missing{catalog::unfinished("convert or reshard", folder), true};
-  if (!has_state(inputs, folder, is_part)) return std::nullopt;
+  if (!has_state(inputs, folder, formats::is_part_name)) return std::nullopt;
   return Missing{
       fmt::format("the parts of '{}' are not joined: {} does that", folder, remedy::in_text(remedy::merge(folder))),
       true};
@@ -148,6 +144,10 @@ std::optional<StagedPart> find_staged_part(catalog::Inputs& inputs, const std::s
 
 bool is_staged(const std::string& folder) {
   return !catalog::is_address(folder) && std::filesystem::exists(io::join_path(folder, staging::kStageJournalPath));
+}
+
+std::string Missing::with_advice() const {
+  return is_unfinished ? text : fmt::format("{}; {}", text, catalog::kRestoreShards);
 }
 
 std::optional<std::string> unfinished_stage(const std::string& folder) {
@@ -269,11 +269,10 @@ Error missing_error(const catalog::ShardSet& set, const std::optional<Missing>& 
     const std::string& folder = set.empty_folders.front();
     return Error(ErrorCode::not_found, At{folder}, "folder '{}' contains no *.tar file", folder);
   }
-  const std::string restore = missing->is_unfinished ? "" : "; restore them from a copy, or make the set again";
   const std::string others =
       set.shards.empty() ? ""
                          : fmt::format("; or name the shards to use, such as {}", shell_word(set.shards.front().path));
-  return Error(ErrorCode::not_found, missing->text + restore + others);
+  return Error(ErrorCode::not_found, missing->with_advice() + others);
 }
 
 }  // namespace

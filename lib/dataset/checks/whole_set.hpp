@@ -33,6 +33,9 @@ bool is_staged(const std::string& folder);
 struct Missing {
   std::string text;            ///< one line
   bool is_unfinished = false;  ///< it was not written yet; else it is gone
+
+  /// The line, with what to do.
+  std::string with_advice() const;
 };
 
 /// A message that the stage that brought the folder's files is not complete; empty if none did, or it is.

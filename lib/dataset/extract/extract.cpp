@@ -180,14 +180,13 @@ class Extraction {
 
   /// Class folders among the shards would be part of the set for later readers.
   void refuse_own_folder() const {
-    namespace fs = std::filesystem;
     require_apart(options_.target, options_.shards, "set");
-    const fs::path target = fs::weakly_canonical(fs::absolute(options_.target));
+    const std::filesystem::path target = resolved_path(options_.target);
     std::set<std::string> folders;
     for (const catalog::ShardFile& shard : set_.shards) {
       if (catalog::is_address(shard.path)) continue;
       const std::string folder = io::parent_folder(shard.path);
-      if (!folders.insert(folder).second || fs::weakly_canonical(fs::absolute(folder)) != target) continue;
+      if (!folders.insert(folder).second || resolved_path(folder) != target) continue;
       throw Error(ErrorCode::usage, At{options_.target}, "the shards themselves are in '{}'; choose another folder",
                   options_.target);
     }

@@ -265,11 +265,10 @@ class Indexing {
 
  private:
   void refuse_incomplete() const {
-    if (const auto missing = what_is_missing(set_, catalog::manifests_by_folder(set_))) {
-      throw Error(ErrorCode::not_found, At{set_.folder}, "{}{}", missing->text,
-                  missing->is_unfinished ? "" : "; restore them from a copy, or make the set again");
-    }
-    if (set_.shards.empty()) refuse_missing(set_, catalog::manifests_by_folder(set_));
+    const catalog::FolderManifests manifests = catalog::manifests_by_folder(set_);
+    if (const auto missing = what_is_missing(set_, manifests))
+      throw Error(ErrorCode::not_found, At{set_.folder}, "{}", missing->with_advice());
+    if (set_.shards.empty()) refuse_missing(set_, manifests);
     refuse_subset(set_);
   }
 

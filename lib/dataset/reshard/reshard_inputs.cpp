@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/folder.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/text.hpp"
@@ -77,7 +78,7 @@ bool holds_compressed_data(const std::string& path) {
 
 void refuse_own_output(const std::string& folder, const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
-    if (fs::weakly_canonical(fs::absolute(folder)) != fs::weakly_canonical(fs::absolute(target))) continue;
+    if (resolved_path(folder) != resolved_path(target)) continue;
     throw Error(ErrorCode::usage, At{folder}, "'{}' is both input and output; write to another folder", folder);
   }
 }

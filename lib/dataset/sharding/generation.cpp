@@ -13,6 +13,7 @@
 #include "core/hash.hpp"
 #include "dataset/sharding/plan_difference.hpp"
 #include "io/publish.hpp"
+#include "io/run_file.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -23,7 +24,7 @@ std::string state_of(const std::string& folder) { return io::join_path(folder, f
 void remove_files(io::OutputFiles& files, const std::string& folder) {
   if (!files.exists(folder)) return;
   for (const std::string& name : files.names_in(folder)) {
-    if (!name.starts_with('.') && !name.ends_with(".run") && name != "plan") files.remove(io::join_path(folder, name));
+    if (!name.starts_with('.') && !io::is_run_name(name) && name != "plan") files.remove(io::join_path(folder, name));
   }
   files.sync_directory(folder);
 }

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
+#include "core/folder.hpp"
 #include "core/remedies.hpp"
 #include "io/publish.hpp"
 #include "staging/lease.hpp"
@@ -23,7 +24,7 @@ constexpr double kLookEvery = 2;  // seconds
 
 /// Folders from the cache to the target; -1 when it is not found there.
 int depth_in(const std::string& cache, const std::string& target) {
-  const fs::path way = fs::weakly_canonical(target).lexically_relative(fs::weakly_canonical(cache));
+  const fs::path way = resolved_path(target).lexically_relative(resolved_path(cache));
   int depth = 0;
   for (const fs::path& step : way) {
     if (step == "." || step.empty()) continue;

@@ -254,6 +254,18 @@ class Checking(CacheTest):
         self.assertEqual(self.verb("check").returncode, 0)
 
 
+class RelativePaths(FolderTest):
+    def test_a_new_folder_of_the_cache_is_named_from_inside_it(self):
+        cache = self.folder / "cache"
+        cache.mkdir()
+        (self.folder / "set").mkdir()
+        (self.folder / "set/a.tar").write_bytes(b"\0" * 10240)
+        staged = run("shardctl", "stage", "../set", "new", "--cache", ".", "--lease", "0", cwd=cache)
+        self.assertEqual(staged.returncode, 0, staged.stderr)
+        outside = run("shardctl", "stage", "../set", "../other", "--cache", ".", "--lease", "0", cwd=cache)
+        self.assertEqual(outside.returncode, 2, outside.stderr)
+
+
 class Advice(FolderTest):
     """The commands of `cache check` copy the files that were staged, and no others."""
 
