@@ -157,7 +157,8 @@ TEST_CASE("a stop gives the rate of the files until then") {
   std::stop_source stop;
   Context context(stop.get_token());
   const std::jthread stopper([&](const std::stop_token& end) {
-    while (!end.stop_requested() && (context.progress().items == 0 || context.progress().items_total == 0))
+    // The total first: it is set after the items of the listing are forgotten.
+    while (!end.stop_requested() && (context.progress().items_total == 0 || context.progress().items == 0))
       std::this_thread::yield();
     stop.request_stop();
   });
