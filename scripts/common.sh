@@ -24,6 +24,36 @@ run() {
   "$@"
 }
 
+# free_space: of the disks that are written to, as "12M on /tmp, 80G on /".
+free_space() {
+  df -h --output=avail,target "$ROOT" "${TMPDIR:-/tmp}" / | sed '1d; s/^ *//; s/ \+/ on /' | sort -u | paste -s -d ',' | sed 's/,/, /g'
+}
+
+# explain MISSING STILL FULL: ends the script after a step failed. The first line says what is MISSING and why. STILL: what works
+# without it. Exit code 5 if the disk is full, else 1.
+explain() {
+  if [[ $3 == yes ]]; then
+    die "the disk is full ($(free_space)); missing: $1
+$2 Free space, then run the same command again: it continues." 5
+  fi
+  die "failed, see above; missing: $1
+$2 Run the same command again when the cause is gone: it continues."
+}
+
+# attempt MISSING STILL COMMAND...: runs a command that fetches and writes much, or explains why it failed.
+attempt() {
+  local missing=$1 still=$2 log full=no code=0
+  shift 2
+  log=$(mktemp) || explain "$missing" "$still" yes
+  run "$@" 2>&1 | tee "$log" || code=$?
+  if grep -qE 'No space left on device|not have enough free space|Disk quota exceeded' "$log"; then full=yes; fi
+  if grep -qE 'Temporary failure (resolving|in name resolution)|Could not (resolve|connect)|Failed to (fetch|establish)|unreachable' "$log"; then
+    missing="a network, and so $missing"
+  fi
+  rm -f "$log"
+  ((code == 0)) || explain "$missing" "$still" "$full"
+}
+
 # configure PRESET OPTION...: into build/PRESET, with ccache where there is one.
 configure() {
   local launcher=()
@@ -34,7 +64,16 @@ configure() {
 # configure_and_build PRESET: into build/PRESET. Ninja configures again by itself.
 configure_and_build() {
   [[ -f $ROOT/build/$1/build.ninja ]] || configure "$1"
-  run cmake --build "$ROOT/build/$1"
+  run cmake --build "$ROOT/build/$1" || build_failed "$ROOT/build/$1"
+}
+
+# What is left of a full disk is less than one compilation writes.
+build_failed() {
+  local full=no folder
+  for folder in "$1" "${TMPDIR:-/tmp}"; do
+    (($(df -m --output=avail "$folder" | tail -n 1) > 100)) || full=yes
+  done
+  explain "a complete build in $1" "What was built is kept." "$full"
 }
 
 # CPU seconds of the commands that this script has waited for.
@@ -65,12 +104,12 @@ build_and_predict() {
   local build=$1 unit=$2 percent=$3 log=$1/build.log before rest
   echo "$ cmake --build $build --target ${*:4}"
   before=$(cpu_seconds)
-  cmake --build "$build" --target "$unit" >"$log" 2>&1 || { cat "$log" && die "the build failed"; }
+  cmake --build "$build" --target "$unit" >"$log" 2>&1 || { cat "$log" && build_failed "$build"; }
   before=$(($(cpu_seconds) - before))
   rest=$((before * (100 - percent) / percent / $(nproc)))
   ((before < 2)) || echo "$unit took $before CPU s; the rest takes about $(in_words "$rest") on $(nproc) idle CPUs"
   NINJA_STATUS='[%f/%t] ' cmake --build "$build" --target "${@:4}" 2>&1 | show_progress "$rest" "$log" ||
-    { cat "$log" && die "the build failed"; }
+    { cat "$log" && build_failed "$build"; }
 }
 
 # make_venv FOLDER LIST [PIP_OPTION...]: a virtual environment with the packages in LIST. It is made again when the list
@@ -82,6 +121,7 @@ make_venv() {
   fi
   rm -rf "$1"
   run python3 -m venv "$1"
-  run "$1/bin/pip" install --quiet --disable-pip-version-check "${@:3}" -r "$2"
+  attempt "the Python packages in $2" "With what is installed, --no-install still works." \
+    "$1/bin/pip" install --quiet --disable-pip-version-check "${@:3}" -r "$2"
   cp "$2" "$1/requirements.txt"
 }
