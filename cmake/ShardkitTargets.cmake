@@ -43,7 +43,7 @@ else()
 endif()
 
 # Precompiled headers, each built once: for modules, for those of cold code, and with doctest for all tests.
-file(WRITE "${PROJECT_BINARY_DIR}/precompiled.cpp" "")
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cpp" CONTENT "")
 function(shardkit_precompiled name options headers)
   add_library(${name} OBJECT "${PROJECT_BINARY_DIR}/precompiled.cpp")
   target_link_libraries(${name} PRIVATE shardkit_options)
@@ -83,8 +83,9 @@ function(shardkit_library name)
 endfunction()
 
 # ctest starts these first: one that begins when all others have ended keeps one core waiting.
-set(long_tests bench cli_cache cli_check_gpu cli_convert_faults cli_remedies cli_remedies_table cli_reshard
-  cli_stage_faults cli_stage_sharing cli_stage_web_server dataset dataset_properties net samples_slurm_cluster)
+set(long_tests bench cli_bucket cli_cache cli_check_gpu cli_convert_faults cli_remedies cli_remedies_table cli_reshard
+  cli_stage_bucket cli_stage_faults cli_stage_sharing cli_stage_web_server cli_upload dataset dataset_properties net net_radosgw
+  samples_slurm_cluster)
 function(shardkit_start_order name)
   if(name IN_LIST long_tests)
     set_tests_properties(${name} PROPERTIES COST 100)
@@ -94,10 +95,41 @@ endfunction()
 # Seconds after which a test hangs. Sanitizers and a busy machine take ten times as long as an idle one.
 set(test_timeout 1800)
 
-# shardkit_test(NAME SOURCES ... DEPENDS module ... [LINKS target ...] [LABELS label ...] [TIMEOUT seconds])
-# One doctest program per tests/ folder; ctest runs it as NAME.
+# shardkit_unite(NAME VARIABLE): replaces the files of tests in a list by sources of twelve each (unite_tests.py), unless
+# SHARDKIT_UNITE_TESTS is off. Files that define what others see are compiled alone.
+function(shardkit_unite name variable)
+  set(alone "")
+  set(together "")
+  foreach(source IN LISTS ${variable})
+    cmake_path(ABSOLUTE_PATH source NORMALIZE)
+    file(STRINGS "${source}" shared REGEX "^(namespace [a-z].*{|extern \"C\"|template <>|void operator)" LIMIT_COUNT 1)
+    if(shared OR NOT source MATCHES "_test.cpp$" OR NOT SHARDKIT_UNITE_TESTS)
+      list(APPEND alone "${source}")
+    else()
+      list(APPEND together "${source}")
+    endif()
+  endforeach()
+  set(number 0)
+  while(together)
+    list(SUBLIST together 0 12 sources)
+    list(REMOVE_ITEM together ${sources})
+    set(united "${CMAKE_CURRENT_BINARY_DIR}/united_${name}_${number}.cpp")
+    add_custom_command(OUTPUT "${united}" COMMAND Python3::Interpreter "${unite_tests}" "${united}" ${sources}
+                       DEPENDS ${sources} "${unite_tests}" VERBATIM COMMENT "Uniting tests of ${name}")
+    list(APPEND alone "${united}")
+    math(EXPR number "${number} + 1")
+  endwhile()
+  set(${variable} ${alone} PARENT_SCOPE)
+endfunction()
+set(unite_tests "${CMAKE_CURRENT_LIST_DIR}/unite_tests.py")
+
+# shardkit_test(NAME [ALONE] SOURCES ... DEPENDS module ... [LINKS target ...] [LABELS label ...] [TIMEOUT seconds])
+# One doctest program per tests/ folder; ctest runs it as NAME. ALONE: its files define functions that libraries call.
 function(shardkit_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPENDS;LINKS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "TIMEOUT" "SOURCES;DEPENDS;LINKS;LABELS")
+  if(NOT arg_ALONE)
+    shardkit_unite(${name} arg_SOURCES)
+  endif()
   add_executable(test_${name} ${arg_SOURCES})
   list(TRANSFORM arg_DEPENDS PREPEND shardkit::)
   target_link_libraries(test_${name} PRIVATE shardkit_options shardkit_test_support ${arg_DEPENDS} ${arg_LINKS})

@@ -29,29 +29,29 @@ free_space() {
   df -h --output=avail,target "$ROOT" "${TMPDIR:-/tmp}" / | sed '1d; s/^ *//; s/ \+/ on /' | sort -u | paste -s -d ',' | sed 's/,/, /g'
 }
 
-# explain MISSING STILL FULL: ends the script after a step failed. The first line says what is MISSING and why. STILL: what works
-# without it. Exit code 5 if the disk is full, else 1.
+# explain MISSING STILL REASON: ends the script after a step failed, with a line that says what is MISSING, why, and STILL: what
+# works without it. Exit code 5 if the disk is full, else 1.
 explain() {
-  if [[ $3 == yes ]]; then
-    die "the disk is full ($(free_space)); missing: $1
-$2 Free space, then run the same command again: it continues." 5
+  local code=1 reason=$3
+  if [[ $3 == full ]]; then
+    code=5 reason="the disk is full ($(free_space))"
   fi
-  die "failed, see above; missing: $1
-$2 Run the same command again when the cause is gone: it continues."
+  die "missing: $1: $reason. $2 Then run the same command again: it continues." "$code"
 }
 
 # attempt MISSING STILL COMMAND...: runs a command that fetches and writes much, or explains why it failed.
 attempt() {
-  local missing=$1 still=$2 log full=no code=0
+  local missing=$1 still=$2 log reason='see above' code=0
   shift 2
-  log=$(mktemp) || explain "$missing" "$still" yes
+  log=$(mktemp) || explain "$missing" "$still" full
   run "$@" 2>&1 | tee "$log" || code=$?
-  if grep -qE 'No space left on device|not have enough free space|Disk quota exceeded' "$log"; then full=yes; fi
-  if grep -qE 'Temporary failure (resolving|in name resolution)|Could not (resolve|connect)|Failed to (fetch|establish)|unreachable' "$log"; then
-    missing="a network, and so $missing"
+  if grep -qE 'No space left on device|enough free space|Disk quota exceeded' "$log"; then
+    reason=full
+  elif grep -qE 'Temporary failure (resolving|in name resolution)|Could not (resolve|connect)|Failed to (fetch|establish)|unreachable' "$log"; then
+    reason='no network'
   fi
   rm -f "$log"
-  ((code == 0)) || explain "$missing" "$still" "$full"
+  ((code == 0)) || explain "$missing" "$still" "$reason"
 }
 
 # configure PRESET OPTION...: into build/PRESET, with ccache where there is one.
@@ -67,13 +67,13 @@ configure_and_build() {
   run cmake --build "$ROOT/build/$1" || build_failed "$ROOT/build/$1"
 }
 
-# What is left of a full disk is less than one compilation writes.
+# After a compiler met a full disk, less is left than one compilation writes.
 build_failed() {
-  local full=no folder
+  local reason='see above' folder
   for folder in "$1" "${TMPDIR:-/tmp}"; do
-    (($(df -m --output=avail "$folder" | tail -n 1) > 100)) || full=yes
+    (($(df -m --output=avail "$folder" | tail -n 1) > 100)) || reason=full
   done
-  explain "a complete build in $1" "What was built is kept." "$full"
+  explain "a complete build in $1" "What was built is kept." "$reason"
 }
 
 # CPU seconds of the commands that this script has waited for.

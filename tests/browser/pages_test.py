@@ -6,17 +6,14 @@ finds no violation: on a phone, a tablet and a desktop, light and dark, and on p
 
 import json
 import pathlib
-import shutil
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli/support"))
+import needs  # noqa: E402
 from program import FolderTest, need, run  # noqa: E402
 
-CHROMIUM = shutil.which("chromium")
-if not CHROMIUM:
-    print("SKIPPED: no chromium here; apt-get install chromium")
-    sys.exit(77)
+CHROMIUM = needs.program("chromium")
 need("axe_playwright_python", "browser")
 
 from axe_playwright_python.sync_playwright import Axe  # noqa: E402

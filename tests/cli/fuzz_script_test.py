@@ -1,12 +1,12 @@
 """scripts/fuzz: what it asks of libFuzzer, over fuzz targets that only note their arguments."""
 
 import pathlib
-import shutil
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
+import needs  # noqa: E402
 from program import CHECKOUT, FolderTest  # noqa: E402
 
 TARGETS = sorted(path.name.removesuffix("_fuzz.cpp") for path in (CHECKOUT / "tests/fuzz").glob("*_fuzz.cpp"))
@@ -26,7 +26,7 @@ class FuzzScriptTest(FolderTest):
             self.make_target(target)
         (self.folder / "CMakeCache.txt").write_text(
             "CMAKE_GENERATOR:INTERNAL=Ninja\nCMAKE_PROJECT_NAME:STATIC=fake\n"
-            f"CMAKE_MAKE_PROGRAM:FILEPATH={shutil.which('ninja')}\n")
+            f"CMAKE_MAKE_PROGRAM:FILEPATH={needs.program('ninja')}\n")
         (self.folder / "build.ninja").write_text("".join(f"build fuzz_{target}: phony\n" for target in TARGETS))
 
     def make_target(self, target, code=0):

@@ -4,7 +4,6 @@
 """
 
 import gzip
-import importlib.util
 import io
 import json
 import os
@@ -18,8 +17,10 @@ import zipfile
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from program import fake_jpeg, result_of  # noqa: E402
+from program import fake_jpeg, need, result_of  # noqa: E402
 from remedies import AWKWARD, RemedyTest  # noqa: E402
+
+need("pyarrow")
 
 
 class Table(RemedyTest):
@@ -114,8 +115,6 @@ class Table(RemedyTest):
         table = f"{AWKWARD}.parquet"
         (self.folder / table).write_bytes(b"PAR1")
         (command,) = self.advised(self.call("shardctl", "convert", "pool", "out", "--list", table), 2)
-        if importlib.util.find_spec("pyarrow") is None:
-            self.skipTest("no pyarrow here")
         import pyarrow as arrow
         import pyarrow.parquet as parquet
         rows = {"path": ["a.jpg", "b.jpg"], "boxes": [[[1.5, 2]], []], "n": [1, None]}

@@ -254,5 +254,5 @@ class Commands(unittest.TestCase):
 
 if __name__ == "__main__":
     stand_ins = commands_test.stand_ins
-    stand_ins.skip_unless_installed("run")
+    stand_ins.skip_unless_possible("run")
     unittest.main()

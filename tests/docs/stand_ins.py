@@ -29,18 +29,17 @@ for path in sorted(folder.rglob("*")):
 PYTHON
 """
 
-def skip_unless_installed(tier):
+
+def skip_unless_possible(tier):
     program = (PROGRAMS / "iobench").read_bytes()
     if b"__asan_init" in program or b"__tsan_init" in program:
         print("SKIPPED: what pages show was measured without sanitizers", file=sys.stderr)
         sys.exit(77)
-    if tier == "radosgw":
-        radosgw.skip_unless_installed()
-    elif tier == "slurm":
-        slurm.skip_unless_installed("the commands of how-to/imagenet-slurm.md run")
+    if tier == "slurm":
+        slurm.skip_unless_root("the commands of how-to/imagenet-slurm.md run")
     elif tier == "heavy":
         need("torch", "torch")
-    else:
+    elif tier == "run":
         need("kubernetes_validate")
 
 

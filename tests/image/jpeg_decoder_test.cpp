@@ -9,19 +9,14 @@
 #include "core/error.hpp"
 #include "image/augment.hpp"
 #include "image/fixtures.hpp"
-#include "image/jpeg_encoder.hpp"
 #include "image/resize.hpp"
+#include "image/resizer_support.hpp"
 
 using namespace shardkit;
 using namespace shardkit::image;
 using namespace shardkit::test;
 
 namespace {
-
-ByteVector encode(const Picture& picture, const EncodeOptions& options = {}) {
-  JpegEncoder encoder;
-  return copy_of(encoder.encode(picture.view(), options));
-}
 
 std::vector<std::uint8_t> pixels_of(const Decoded& decoded) {
   return {decoded.pixels.bytes.begin(), decoded.pixels.bytes.end()};

@@ -12,7 +12,7 @@ import unittest
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
-from radosgw import Radosgw, skip_unless_installed  # noqa: E402
+from radosgw import Radosgw  # noqa: E402
 from s3_upload import Uploader  # noqa: E402
 
 ODD_KEYS = [
@@ -150,5 +150,4 @@ class Refusals(S3Test):
 
 
 if __name__ == "__main__":
-    skip_unless_installed()
     unittest.main()

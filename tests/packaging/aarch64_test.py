@@ -6,12 +6,12 @@ Only with SHARDKIT_SOAK.
 import hashlib
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
+import needs  # noqa: E402
 from installed import made_by  # noqa: E402
 from program import CHECKOUT, SOAK, FolderTest, run  # noqa: E402
 
@@ -54,8 +54,7 @@ class Aarch64(FolderTest):
     def setUpClass(cls):
         super().setUpClass()
         made_by("release", "wheel", "--arch", "aarch64")
-        if not shutil.which("qemu-aarch64-static"):
-            raise unittest.SkipTest("SKIPPED: qemu-aarch64-static is not installed, which scripts/test --soak does")
+        needs.program("qemu-aarch64-static")
 
     def setUp(self):
         super().setUp()

@@ -5,9 +5,13 @@ Non-root, read-only root, no capabilities, no io_uring, no network, 128 MiB of m
 
 import json
 import os
-import shutil
+import pathlib
 import subprocess
+import sys
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
+import needs  # noqa: E402
 
 MEMORY = 128 << 20
 USER = 1000
@@ -65,9 +69,7 @@ def config(rootfs, data, name, command, network):
 
 def need_runc():
     """Skips the test if containers cannot be run here."""
-    for program in ("runc", "umoci"):
-        if shutil.which(program) is None:
-            raise unittest.SkipTest(f"SKIPPED: {program} is not installed; scripts/install-deps --test installs it")
+    needs.programs("runc", "umoci")
     if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
         raise unittest.SkipTest("SKIPPED: runc needs root with the right to mount")
 

@@ -9,12 +9,14 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
+import needs  # noqa: E402
 from program import CHECKOUT  # noqa: E402
 
 
 def need_debootstrap():
-    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-        raise unittest.SkipTest("SKIPPED: needs root and debootstrap; scripts/install-deps --release installs it")
+    needs.program("debootstrap")
+    if os.geteuid() != 0:
+        raise unittest.SkipTest("SKIPPED: needs root")
 
 
 class Root:

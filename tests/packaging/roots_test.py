@@ -15,6 +15,7 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli" / "support"))
+import needs  # noqa: E402
 from installed import made_by  # noqa: E402
 from program import CHECKOUT, run  # noqa: E402
 from root_folder import Root, need_debootstrap  # noqa: E402
@@ -146,7 +147,7 @@ class Roots(unittest.TestCase):
         for folder in ("bin", "tmp"):
             (root.folder / folder).mkdir(mode=0o777)
         (root.folder / "tmp").chmod(0o1777)
-        shutil.copy(shutil.which("busybox"), root.folder / "bin/sh")
+        shutil.copy(needs.program("busybox"), root.folder / "bin/sh")
         of_shardctl = [check for check in CHECKS if check[1].startswith("shardctl")]
         self.check(root, self.unpack(root) + "/static", AUTHORITIES[3], user=1000, checks=of_shardctl)
 

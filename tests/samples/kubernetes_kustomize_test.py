@@ -1,20 +1,20 @@
 """`kubectl apply -k` on the Kubernetes samples, as far as kubectl goes without a cluster: what would be applied."""
 
 import copy
-import shutil
 import subprocess
 import sys
 import unittest
 
 from kubernetes_test import VERSIONS
 from manifests import FOLDER, containers, kubernetes_validate, option, shardctl_lines, values
+import needs
 from program import FolderTest
 import yaml
 
 
 def skip_unless_installed():
     """Kustomize is a part of kubectl; that of Debian 12 does not know components yet."""
-    kubectl = shutil.which("kubectl")
+    kubectl = needs.optional("kubectl")
     version = subprocess.run([kubectl, "version", "--client"], capture_output=True, text=True).stdout if kubectl else ""
     if "Kustomize Version: v5" not in version:
         print("SKIPPED: no kubectl with kustomize 5 (kubectl 1.27 or later)", file=sys.stderr)

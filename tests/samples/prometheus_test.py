@@ -4,21 +4,17 @@ rules and the metrics of every verb."""
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli/support"))
+import needs  # noqa: E402
 from fleets import node  # noqa: E402
 from program import CHECKOUT, FolderTest, run  # noqa: E402
 
 SAMPLES = CHECKOUT / "samples/prometheus"
-PROMTOOL = shutil.which("promtool")
-
-if not PROMTOOL:
-    print("SKIPPED: no promtool here; apt-get install prometheus")
-    sys.exit(77)
+PROMTOOL = needs.program("promtool")
 
 
 def names_in(text):

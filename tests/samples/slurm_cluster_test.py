@@ -9,7 +9,7 @@ import unittest
 
 from commands import SAMPLES
 from program import PROGRAMS, FolderTest, result_of, run, wait_until
-from slurm import Slurm, skip_unless_installed
+from slurm import Slurm, skip_unless_root
 
 PARTITIONS = ("PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=3\n"
               "PartitionName=high Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF\n")
@@ -254,5 +254,5 @@ exit 3
 
 
 if __name__ == "__main__":
-    skip_unless_installed("the samples run in arrays, with kills and preemption, and drain nodes")
+    skip_unless_root("the samples run in arrays, with kills and preemption, and drain nodes")
     unittest.main()

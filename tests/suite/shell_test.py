@@ -2,7 +2,6 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
 import unittest
 
@@ -25,7 +24,6 @@ def for_the_shell(text):
     return text.split("\n'''\n")[0].replace("''':'\n", "\n") if "\n''':'\n" in text else text
 
 
-@unittest.skipUnless(shutil.which("shellcheck"), "shellcheck is not installed")
 class Shell(unittest.TestCase):
     def findings(self, path, text):
         return subprocess.run(["shellcheck", "-"], input=text, capture_output=True, text=True, cwd=path.parent).stdout

@@ -19,7 +19,7 @@ using doctest::Approx;
 
 namespace {
 
-const CompareRow& row_of(const CompareResult& result, const std::string& metric) {
+const CompareRow& row_of(const CompareResult& result, std::string_view metric) {
   return *std::ranges::find(result.rows, metric, &CompareRow::metric);
 }
 

@@ -13,7 +13,6 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from buckets import BucketTest  # noqa: E402
 from program import SOAK, tree  # noqa: E402
-from radosgw import skip_unless_installed  # noqa: E402
 
 
 def setUpModule():
@@ -124,5 +123,4 @@ class Refusals(SetTest):
 
 
 if __name__ == "__main__":
-    skip_unless_installed()
     unittest.main()

@@ -11,6 +11,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import needs  # noqa: E402
 from program import CHECKOUT, PROGRAMS, FolderTest, need, run  # noqa: E402
 
 need("jsonschema")
@@ -170,7 +171,7 @@ class WithGpu(FakeGpuTest):
         tools.mkdir(exist_ok=True)
         for tool in ("sh", "dirname", "mkdir", "cat", "wc"):
             if not (tools / tool).exists():
-                (tools / tool).symlink_to(shutil.which(tool))
+                (tools / tool).symlink_to(needs.program(tool))
         shutil.copy(SCRIPT, self.programs)
         return subprocess.run([self.programs / "check-gpu", *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
                               env={"PATH": str(tools), "FAKE_ANSWERS": str(self.answers)}, timeout=60)

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from nginx import Nginx, skip_unless_installed  # noqa: E402
+from nginx import Nginx  # noqa: E402
 from program import PROGRAMS, FolderTest, result_of, run, tree  # noqa: E402
 
 CLEAN = {name: value for name, value in os.environ.items()
@@ -149,5 +149,4 @@ class UrlTest(FolderTest):
 
 
 if __name__ == "__main__":
-    skip_unless_installed()
     unittest.main()

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import time
@@ -64,7 +63,6 @@ class ReadFaults(FolderTest):
                                "inject=io_uring_setup:error=EPERM"), "--engine", "uring", "--cache", "cold")
         self.assertNotIn("fadvise64", trace.read_text())
 
-    @unittest.skipUnless(shutil.which("setpriv"), "setpriv is not installed")
     def test_a_limit_of_locked_memory_is_a_warning(self):
         if os.geteuid() != 0 or not has_uring():
             self.skipTest("needs root, to give up CAP_IPC_LOCK, and io_uring")

@@ -87,7 +87,6 @@ class OtherPrograms(ReshardTest):
             with self.subTest(command[0]):
                 self.assert_error(run("shardctl", *command), 4, "only compressed tars", f"shardctl reshard {shards} OUT")
 
-    @unittest.skipUnless(shutil.which("zstd"), "zstd is not installed")
     def test_zstd(self):
         files = self.samples(10)
         write_tar(self.folder / "x.tar", files)

@@ -14,7 +14,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "net/support"))
 from program import PROGRAMS, result_of, tree, wait_until  # noqa: E402
-from radosgw import Radosgw, skip_unless_installed  # noqa: E402
+from radosgw import Radosgw  # noqa: E402
 from s3_upload import Uploader  # noqa: E402
 from staging import StageTest, staged  # noqa: E402
 
@@ -193,5 +193,4 @@ class Stops(BucketTest):
 
 
 if __name__ == "__main__":
-    skip_unless_installed()
     unittest.main()

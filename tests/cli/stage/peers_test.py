@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from nginx import Nginx, skip_unless_installed  # noqa: E402
+from nginx import Nginx  # noqa: E402
 from program import result_of, tree  # noqa: E402
 from staging import StageTest, staged  # noqa: E402
 
@@ -138,5 +138,4 @@ class BadPeers(PeersTest):
 
 
 if __name__ == "__main__":
-    skip_unless_installed()
     unittest.main()

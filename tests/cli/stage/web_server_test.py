@@ -12,7 +12,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from nginx import Nginx, skip_unless_installed  # noqa: E402
+from nginx import Nginx  # noqa: E402
 from program import PROGRAMS, result_of, run, tree, wait_until  # noqa: E402
 from staging import StageTest, staged  # noqa: E402
 
@@ -136,8 +136,6 @@ class Setups(WebTest):
 class Trust(WebTest):
     def make_certificates(self):
         """ca.pem, and server.pem with server.key that it vouches for, for 127.0.0.1 alone."""
-        if shutil.which("openssl") is None:
-            self.skipTest("no openssl program to make certificates with: apt-get install openssl")
         (self.folder / "names").write_text("subjectAltName=IP:127.0.0.1")
         for arguments in ("req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -subj /CN=authority -days 2",
                           "req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=server",
@@ -297,5 +295,4 @@ class Restarts(WebTest):
 
 
 if __name__ == "__main__":
-    skip_unless_installed()
     unittest.main()

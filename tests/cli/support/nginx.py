@@ -2,13 +2,13 @@
 
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
-import sys
 import time
 
-PROGRAM = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+import needs
+
+PROGRAM = needs.program("nginx")
 
 CONFIG = """
 {user}
@@ -31,13 +31,6 @@ http {{
   }}
 }}
 """
-
-
-def skip_unless_installed():
-    if PROGRAM is None:
-        print("SKIPPED: no nginx here. With a real web server this tests shardctl stage over HTTP: "
-              "apt-get install --no-install-recommends nginx-light", file=sys.stderr)
-        sys.exit(77)
 
 
 def free_port():

@@ -3,7 +3,6 @@
 import ctypes
 import errno
 import hashlib
-import importlib.util
 import json
 import os
 import pathlib
@@ -12,17 +11,17 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
+
+import needs
+from needs import CHECKOUT, need  # noqa: F401  # for those who import them from here
 
 # scripts/test --soak tests the portable programs too; ctest sets the other variable itself.
 PROGRAMS = pathlib.Path(os.environ.get("SHARDKIT_TESTED_PROGRAMS") or os.environ["SHARDKIT_PROGRAMS"])
 
 SOAK = bool(os.environ.get("SHARDKIT_SOAK"))  # scripts/test --soak: all random cases
-
-CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def fake_jpeg(content=b""):
@@ -33,19 +32,6 @@ def fake_jpeg(content=b""):
 def fake_png(content=b""):
     """A PNG in the same sense."""
     return b"\x89PNG\r\n\x1a\n" + content + b"\0\0\0\0IEND\xae\x42\x60\x82"
-
-
-def need(package, environment=""):
-    """Goes on in the environment that scripts/test makes when this interpreter lacks a package, or fails saying how."""
-    if importlib.util.find_spec(package):
-        return
-    venv = CHECKOUT / f"build/test-venv{environment and '-' + environment}"
-    python = venv / "bin/python3"
-    if python.exists() and pathlib.Path(sys.prefix) != venv:
-        os.execv(python, [str(python), *sys.argv])
-    everything = " --all" if environment in ("energon", "hf", "torch") else ""
-    sys.exit(f"FAILED: the Python package {package} is not installed. scripts/test{everything} makes an environment that "
-             f"holds it, {venv}; see make_venv there")
 
 
 def run(program, *args, **options):
@@ -109,11 +95,9 @@ def memory_limit(program, most):
 
 
 def strace(*options):
-    """The start of a command that runs under strace with these options; skips the test where there is no strace."""
-    if shutil.which("strace") is None:
-        raise unittest.SkipTest("strace is not installed")
+    """The start of a command that runs under strace with these options."""
     # LeakSanitizer refuses to run under ptrace.
-    return ["env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-f", "-qq", *options]
+    return ["env", "ASAN_OPTIONS=detect_leaks=0", needs.program("strace"), "-f", "-qq", *options]
 
 
 def is_killed_at(calls, number, *command):

@@ -9,9 +9,9 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "net/support"))
+import needs  # noqa: E402
 from radosgw import free_port  # noqa: E402
 
-NEEDS = ("slurmctld", "slurmd", "munged", "sbatch", "setpriv")
 CONF = """ClusterName=tests
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
@@ -41,12 +41,11 @@ DefMemPerCPU=100
 PARTITION = "PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n"
 
 
-def skip_unless_installed(what):
-    """Ends this process as a skipped test where there is no Slurm; `what` runs with one."""
-    missing = [program for program in NEEDS if shutil.which(program) is None]
-    if missing or os.geteuid() != 0:
-        print(f"SKIPPED: no {', '.join(missing) or 'root'} here. With a Slurm of four nodes on this host, {what}: "
-              "apt-get install --no-install-recommends slurm-wlm munge", file=sys.stderr)
+def skip_unless_root(what):
+    """Ends this process as a skipped test without the right to be munge's user; `what` runs with it."""
+    needs.programs("slurmctld", "slurmd", "munged", "sbatch", "setpriv")
+    if os.geteuid() != 0:
+        print(f"SKIPPED: no root here. With a Slurm of four nodes on this host, {what}", file=sys.stderr)
         sys.exit(77)
 
 

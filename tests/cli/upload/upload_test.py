@@ -18,7 +18,6 @@ import urllib.parse
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from buckets import BucketTest  # noqa: E402
 from program import PROGRAMS, SOAK, run, tree  # noqa: E402
-from radosgw import skip_unless_installed  # noqa: E402
 from tars import write_tar  # noqa: E402
 
 PART = 5 << 20
@@ -150,5 +149,4 @@ class Refusals(UploadTest):
 
 
 if __name__ == "__main__":
-    skip_unless_installed()
     unittest.main()

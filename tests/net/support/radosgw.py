@@ -13,8 +13,10 @@ import urllib.error
 import urllib.request
 import uuid
 
-PACKAGES = "radosgw ceph-mon ceph-mgr ceph-osd ceph-common"
-NEEDED = ("radosgw", "radosgw-admin", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph", "monmaptool", "ceph-authtool")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cli/support"))
+import needs  # noqa: E402
+
+PROGRAMS = ("radosgw", "radosgw-admin", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph", "monmaptool", "ceph-authtool")
 
 CONFIG = """
 [global]
@@ -52,14 +54,6 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def skip_unless_installed():
-    missing = [program for program in NEEDED if shutil.which(program) is None]
-    if missing:
-        print(f"SKIPPED: no {', '.join(missing)} here. With a real S3 server this tests our client: "
-              f"apt-get install --no-install-recommends {PACKAGES}", file=sys.stderr)
-        sys.exit(77)
-
-
 class Radosgw:
     access_key = "shardkit"
     secret_key = "shardkit-secret/with+signs"
@@ -72,6 +66,7 @@ class Radosgw:
     def start(self):
         """Two tries: Ceph's daemons give up on a machine that stalls them. Then it fails with what each of them printed last: a
         server that is installed has to start."""
+        needs.programs(*PROGRAMS)
         for last in (False, True):
             try:
                 return self._start()
