@@ -52,7 +52,10 @@ ErrorCode error_code_of_curl(CURLcode code) {
       return ErrorCode::denied;
     case CURLE_URL_MALFORMAT:
       return ErrorCode::usage;
-    case CURLE_OUT_OF_MEMORY:  // the error for a line beyond libcurl's own limits
+    case CURLE_OUT_OF_MEMORY:  // the error for a line beyond libcurl's own limits, until libcurl 8.6
+#if LIBCURL_VERSION_NUM >= 0x080600
+    case CURLE_TOO_LARGE:
+#endif
     case CURLE_BAD_CONTENT_ENCODING:
       return ErrorCode::corrupt;
     default:
