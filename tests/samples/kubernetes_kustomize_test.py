@@ -1,6 +1,7 @@
 """`kubectl apply -k` on the Kubernetes samples, as far as kubectl goes without a cluster: what would be applied."""
 
 import copy
+import shutil
 import subprocess
 import sys
 import unittest

@@ -137,7 +137,9 @@ class ConvertSample(FolderTest):
         job = self.submit()
         wait_until(lambda: len(list(self.folder.glob("begun-*"))) == 4)
         self.slurm_command("sbatch", "-p", "high", "-N", 4, "--exclusive", "--mem=100", "--wrap", "true")
-        self.assertEqual(self.wait_for_end(job), {str(i): ("COMPLETED", 1) for i in range(4)})
+        tasks = self.wait_for_end(job)
+        self.assertEqual([state for state, _ in tasks.values()], ["COMPLETED"] * 4)
+        self.assertGreaterEqual(min(restarts for _, restarts in tasks.values()), 1)  # Slurm 24.11 may begin one too early
         self.assert_merged()
 
     def test_a_requeued_task_ends_well(self):

@@ -43,9 +43,13 @@ osd_memory_target = 1073741824
 mon_data = {folder}/mon
 mgr_data = {folder}/mgr
 osd_data = {folder}/osd
+osd_class_dir = {classes}
 rgw_data = {folder}
 rgw_frontends = beast endpoint=127.0.0.1:{port}
 """
+
+# The one of Debian 13 is relative: its servers find no classes.
+CLASSES = next(iter(pathlib.Path("/usr/lib").glob("*/rados-classes")), "")
 
 
 def free_port():
@@ -84,7 +88,8 @@ class Radosgw:
             (self.folder / name).mkdir()
         self.fsid = str(uuid.uuid4())
         mon_port = free_port()
-        self.config.write_text(CONFIG.format(fsid=self.fsid, mon_port=mon_port, port=self.port, folder=self.folder))
+        self.config.write_text(CONFIG.format(fsid=self.fsid, mon_port=mon_port, port=self.port, folder=self.folder,
+                                             classes=CLASSES))
         self._start_monitor(mon_port)
         self._auth("mgr.x", "mon", "allow profile mgr", "osd", "allow *", "mds", "allow *")
         self._spawn("ceph-mgr", "-i", "x")
