@@ -14,7 +14,7 @@ namespace {
 cli::Answer answer_merge(const dataset::MergeOptions& options, const dataset::MergeResult& result) {
   cli::Answer answer;
   answer.headline = fmt::format(
-      "{}{}, {}, {}", result.parts == 0 ? "already merged: " : format_count(result.parts, "part") + " -> ",
+      "{}{}, {}, {}", result.parts == 0 ? "the set is whole: " : format_count(result.parts, "part") + " -> ",
       format_count(result.shards, "shard"), format_count(result.samples, "sample"), format_size(result.bytes));
   answer.subject = result.manifest;
   answer.facts = {{"left out", cli::count_text(result.skipped, "file")}};

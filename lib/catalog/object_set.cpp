@@ -216,7 +216,7 @@ bool are_of_one_source(const Locations& objects, const ObjectLocation& folder) {
 /// Whether `text` is of a manifest of ours that lists any of `names`. Throws Error{corrupt} when it is damaged.
 bool is_manifest_of(const std::vector<std::string>& names, const std::string& text, const std::string& path) {
   if (formats::is_foreign_manifest(text)) return false;
-  const formats::Manifest manifest = read_set_manifest(text, path);
+  const formats::Manifest manifest = formats::read_manifest(text, path);
   std::unordered_set<std::string_view> known;
   for (const formats::ManifestShard& shard : manifest.shards) known.insert(shard.name);
   return std::ranges::any_of(names, [&](const std::string& name) { return known.contains(name); });
@@ -228,7 +228,7 @@ void look_for_manifest(ObjectSet& set, const std::function<bool()>& look) {
   try {
     if (look()) set.manifest = formats::kManifestName;
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::cancelled || error.code() == ErrorCode::corrupt) throw;
+    if (error.code() == ErrorCode::cancelled) throw;
     set.manifest_problem = error.what();
   }
 }

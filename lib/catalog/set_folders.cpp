@@ -10,7 +10,7 @@
 
 #include "catalog/folder_roles.hpp"
 #include "catalog/image_folder.hpp"
-#include "catalog/shard_faults.hpp"
+#include "catalog/set_rules.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "formats/manifest.hpp"
@@ -53,7 +53,8 @@ void warn_of_absent_classes(const std::string& set, const std::vector<std::strin
 /// Its images are not all there yet.
 void refuse_unfinished_upload(const SourceFolder& source) {
   if (!source.store || !source.store->find(formats::kUploadRecord)) return;
-  throw Error(ErrorCode::conflict, unfinished("upload", source.path), source.path);
+  const SeenSet seen{source.path, Uploading{}};
+  throw Error(ErrorCode::conflict, At{source.path}, "{}: {}", state_text(seen), state_advice(seen));
 }
 
 }  // namespace

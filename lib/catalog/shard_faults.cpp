@@ -1,25 +1,12 @@
 #include "catalog/shard_faults.hpp"
 
-#include <fmt/format.h>
-
 #include "core/remedies.hpp"
-#include "core/units.hpp"
 
 namespace shardkit::catalog {
 
-std::string unfinished(std::string_view writer, const std::string& folder, std::string_view state) {
-  return fmt::format("the {} into '{}' has not finished{}: run the same command again, which continues it", writer,
-                     folder, state.empty() ? std::string() : fmt::format(" ({})", state));
-}
-
-std::string missing_from(const std::string& folder, const std::vector<std::string>& shards) {
-  return fmt::format("{} listed in the manifest of '{}' {} missing, the first is '{}'",
-                     format_count(shards.size(), "shard"), folder, shards.size() == 1 ? "is" : "are", shards.front());
-}
-
 formats::ShardSummary fitting_summary(ByteSource& index, const std::string& path, const ShardFile& shard,
-                                      const formats::ManifestShard* listed) {
-  formats::ShardSummary summary = formats::read_shard_summary(index, path);
+                                      const formats::ManifestShard* listed, bool whole) {
+  formats::ShardSummary summary = formats::read_shard_summary(index, path, whole);
   const bool as_listed = listed == nullptr || listed->xxh3_128 == summary.xxh3_128;
   if (as_listed && summary.name == shard.name && summary.bytes == shard.bytes) return summary;
   throw Error(ErrorCode::corrupt, "it was made for other bytes than those of the shard", path);

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "catalog/image_source.hpp"
+#include "catalog/set_listing.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/folder.hpp"
@@ -81,7 +81,8 @@ void refuse_part_of_archive(const std::string& path) {
 /// Turns operands into shards.
 class ShardFinder {
  public:
-  ShardFinder(FolderTars tars, Inputs& inputs) : tars_(tars), inputs_(inputs) {}
+  ShardFinder(SetVerb verb, FolderTars tars, Inputs& inputs, Context& context)
+      : verb_(verb), tars_(tars), inputs_(inputs), context_(context) {}
 
   void add(const NamedInput& named) {
     of_folder_ = of_folder_ || named.location.is_folder();
@@ -89,6 +90,7 @@ class ShardFinder {
     if (named.path == named.named_by && !is_tar_name(named.path.substr(0, named.path.find("?...")))) {
       throw Error(ErrorCode::usage, At{named.path}, "'{}' is not {}", named.path, kAccepted);
     }
+    if (operands_.empty() || operands_.back() != named.named_by) operands_.push_back(named.named_by);
     named.location.kind == ObjectLocation::Kind::local ? add_shard(named.path, named.named_by) : add_object(named);
   }
 
@@ -99,59 +101,44 @@ class ShardFinder {
   /// Those in the given folders, which were skipped because they cannot be read by offset.
   const std::vector<std::string>& compressed() const { return compressed_; }
   bool of_folder() const { return of_folder_; }
-  const std::vector<std::string>& empty_folders() const { return empty_folders_; }
+  std::vector<SeenSet> take_seen() { return std::move(seen_sets_); }
+  std::vector<std::string> take_operands() { return std::move(operands_); }
 
  private:
   void add_folder(const NamedInput& named) {
-    const std::size_t passed_over = compressed_.size();
-    bool has_shards = false;
-    if (named.location.kind == ObjectLocation::Kind::web) {
-      has_shards = add_by_manifest(named);
-    } else if (named.location.kind == ObjectLocation::Kind::bucket) {
-      for (const io::ObjectInfo& object : inputs_.list(named.location)) {
-        if (!is_wanted(named.path, object.name)) continue;
-        add_once(named.path + object.name, object.size);
-        has_shards = true;
-      }
-    } else {
-      for (const std::string& name : tar_names_in(named.path)) {
-        if (!is_wanted(named.path, name)) continue;
-        add_listed(io::join_path(named.path, name));
-        has_shards = true;
-      }
+    const bool reads_all = verb_ == SetVerb::verify || verb_ == SetVerb::read || verb_ == SetVerb::salvage;
+    SeenSet seen = look_at(inputs_, named, {.groups = true, .shards = reads_all});
+    if (named.location.kind == ObjectLocation::Kind::web && (seen.as<Empty>() || seen.as<Files>()))
+      inputs_.list(named.location);  // reports that there is no listing, and what to do
+    const auto* foreign = seen.as<Foreign>();
+    if (foreign != nullptr && seen.tars.empty() && tars_ == FolderTars::plain) refuse_compressed(seen);
+    enforce(verb_, seen, context_);
+    if (!seen.as<Group>()) {
+      operands_.push_back(named.named_by);
+      return add_seen(std::move(seen));
     }
-    if (has_shards) return;
-    std::string folder = io::parent_folder(io::join_path(named.path.substr(0, named.path.find("?...")), "x"));
-    if (compressed_.size() > passed_over || !is_of_set(folder))
-      refuse_folder(named.path, compressed_.size() > passed_over);
-    empty_folders_.push_back(std::move(folder));
-  }
-
-  /// Whether one of our commands writes a set there, or has.
-  bool is_of_set(const std::string& folder) {
-    const auto has = [&](const std::string& name) { return inputs_.exists(io::join_path(folder, name)); };
-    if (has(formats::plan_path(0)) || (is_address(folder) ? has(formats::kUploadRecord) : has(formats::kStateFolder)))
-      return true;
-    return find_manifest(inputs_, folder).has_value();
-  }
-
-  /// Whether a name in a folder is that of a shard; a compressed one may be passed over.
-  bool is_wanted(const std::string& folder, const std::string& name) {
-    if (name.starts_with('.')) return false;
-    if (!is_compressed_tar_name(name)) return name.ends_with(".tar");
-    if (tars_ == FolderTars::plain) compressed_.push_back(io::join_path(folder, name));
-    return tars_ == FolderTars::all;
-  }
-
-  /// Listed shards that do not exist are left out: verify reports them. False if none exists.
-  bool add_by_manifest(const NamedInput& named) {
-    std::vector<std::string> addresses;
-    for (ShardFile& shard : shards_by_manifest(named, inputs_)) addresses.push_back(std::move(shard.path));
-    const auto found = inputs_.find_all(addresses);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (found[i]) add_once(addresses[i], found[i]->size);
+    for (GroupMember& member : seen.members) {
+      operands_.push_back(member.seen.folder);
+      add_seen(std::move(member.seen));
     }
-    return std::ranges::any_of(found, [](const auto& object) { return object.has_value(); });
+  }
+
+  void add_seen(SeenSet seen) {
+    const bool takes_all = verb_ == SetVerb::verify || (verb_ >= SetVerb::index && verb_ <= SetVerb::replace);
+    std::vector<Listing::File> tars = takes_all ? seen.shards_and_extra() : seen.shards();
+    for (const std::string& name : seen.packed) {
+      tars_ == FolderTars::all ? tars.push_back({name}) : compressed_.push_back(io::join_path(seen.folder, name));
+    }
+    std::ranges::sort(tars, {}, &Listing::File::name);
+    for (const Listing::File& tar : tars) {
+      const std::string path = io::join_path(seen.folder, tar.name);
+      tar.bytes ? add_once(path, *tar.bytes) : add_named(path, path);
+    }
+    seen_sets_.push_back(std::move(seen));
+  }
+
+  void add_named(const std::string& path, const std::string& named_by) {
+    is_address(path) ? add_object({parse_location(path), path, named_by}) : add_shard(path, named_by);
   }
 
   /// Its size is requested with those of all others.
@@ -181,16 +168,12 @@ class ShardFinder {
     return decoded(location, location.path.substr(location.folder().path.size()));
   }
 
-  [[noreturn]] void refuse_folder(const std::string& folder, bool holds_compressed) const {
-    if (!holds_compressed) {
-      const std::vector<std::string> sets = sets_in(folder);
-      throw Error(ErrorCode::not_found, At{folder}, "folder '{}' contains no *.tar file{}", folder,
-                  sets.empty() ? std::string() : fmt::format("; '{}' does: give the folder of each set", sets.front()));
-    }
-    throw Error(ErrorCode::unsupported, At{folder},
+  [[noreturn]] static void refuse_compressed(const SeenSet& seen) {
+    throw Error(ErrorCode::unsupported, At{seen.folder},
                 "folder '{}' contains only compressed tars such as '{}', which do not allow random access; {} writes "
                 "plain shards of their samples",
-                folder, compressed_.back(), remedy::in_text(remedy::reshard_unread({folder})));
+                seen.folder, io::join_path(seen.folder, seen.packed.back()),
+                remedy::in_text(remedy::reshard_unread({seen.folder})));
   }
 
   void add_shard(const std::string& path, const std::string& named_by) {
@@ -201,14 +184,6 @@ class ShardFinder {
     if (error) refuse_special_file(path);
     if (error) throw system_error(error.value(), "read as a shard", path);
     add_once(path, bytes);
-  }
-
-  /// A name in a folder: a fault of it is a finding about the set.
-  void add_listed(const std::string& path) {
-    std::error_code error;
-    const std::uint64_t bytes = fs::file_size(path, error);
-    if (error) refuse_special_file(path);
-    add_once(path, error ? 0 : bytes);
   }
 
   void add_once(const std::string& path, std::uint64_t bytes) {
@@ -225,26 +200,33 @@ class ShardFinder {
     std::string named_by;
   };
 
+  const SetVerb verb_;
   const FolderTars tars_;
   Inputs& inputs_;
+  Context& context_;
   std::vector<ShardFile> shards_;
   std::vector<Unmeasured> unmeasured_;
   std::vector<std::string> compressed_;
   bool of_folder_ = false;
-  std::vector<std::string> empty_folders_;
+  std::vector<SeenSet> seen_sets_;
+  std::vector<std::string> operands_;
   std::set<std::string> seen_;
 };
 
 /// The folder that all shards lie in, as the first one names it; empty when they lie in several.
-std::string common_folder(const std::vector<ShardFile>& shards) {
-  const auto folder_of = [](const ShardFile& shard) -> fs::path {
-    if (is_address(shard.path)) return io::parent_folder(shard.path);
-    return fs::absolute(shard.path).lexically_normal().parent_path();
+std::string common_folder(const ShardSet& set) {
+  const auto resolved = [](const std::string& path) {
+    return is_address(path) ? path : fs::absolute(io::join_path(path, "")).lexically_normal().string();
   };
-  const fs::path first = folder_of(shards.front());
+  std::string common;
+  const auto is_common = [&](const std::string& folder) {
+    if (common.empty()) common = folder;
+    return folder == common || resolved(folder) == resolved(common);
+  };
   const bool same =
-      std::all_of(shards.begin(), shards.end(), [&](const auto& shard) { return folder_of(shard) == first; });
-  return same ? io::parent_folder(shards.front().path) : std::string();
+      std::ranges::all_of(set.seen, is_common, &SeenSet::folder) &&
+      std::ranges::all_of(set.shards, [&](const ShardFile& shard) { return is_common(io::parent_folder(shard.path)); });
+  return same ? common : std::string();
 }
 
 }  // namespace
@@ -255,118 +237,29 @@ std::uint64_t ShardSet::bytes() const {
   return sum;
 }
 
-namespace {
-
-/// Whether a command writes a set there, which may have no tar yet, or no plan.
-bool is_begun(const std::string& folder) {
-  std::error_code none;
-  if (fs::exists(io::join_path(folder, formats::plan_path(0)), none)) return true;
-  const fs::directory_iterator state(io::join_path(folder, formats::kStateFolder), none);
-  return std::any_of(state, {}, [](const auto& entry) { return io::is_run_name(entry.path().native()); });
+const SeenSet* ShardSet::seen_in(const std::string& path) const {
+  const auto found = std::ranges::find(seen, path, &SeenSet::folder);
+  return found == seen.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-std::vector<std::string> sets_in(const std::string& folder) {
-  std::vector<std::string> sets;
-  std::error_code unknown;
-  if (!fs::is_directory(folder, unknown)) return sets;
-  const auto is_tar = [](const ListedEntry& entry) {
-    return entry.kind == EntryKind::file && entry.name.ends_with(".tar");
-  };
-  const auto is_of_set = [&](const ListedEntry& entry) {
-    return is_tar(entry) || entry.name == formats::kManifestName;
-  };
-  const std::vector<ListedEntry> entries = list_folder(folder);
-  if (std::ranges::any_of(entries, is_tar)) return sets;
-  for (const ListedEntry& entry : entries) {
-    if (entry.kind == EntryKind::file || is_hidden_or_system(entry.name)) continue;
-    const std::string path = io::join_path(folder, entry.name);
-    if (is_begun(path) || std::ranges::any_of(list_folder(path), is_of_set)) sets.push_back(path);
-  }
-  return sets;
-}
-
-void refuse_folder_of_sets(const std::string& operand,
-                           const std::function<std::string(const std::string&, const std::string&)>& command) {
-  if (is_address(operand)) return;
-  const std::vector<std::string> sets = sets_in(operand);
-  if (sets.empty()) return;
-  std::string commands;
-  for (const std::string& set : sets)
-    commands += fmt::format("{}`{}`", commands.empty() ? "" : ", ", command(set, fs::path(set).filename()));
-  throw Error(ErrorCode::usage, At{operand}, "'{}' has the sets of a split, which stay apart: use {}", operand,
-              commands);
-}
-
-std::vector<std::string> tar_names_in(const std::string& folder) {
-  std::vector<ListedEntry> entries = list_folder(folder);
-  const std::set<std::string> added = shards_being_added(folder);  // after those that are listed
-  std::vector<std::string> names;
-  for (ListedEntry& entry : entries) {
-    const bool is_tar = entry.name.ends_with(".tar") || is_compressed_tar_name(entry.name);
-    if (is_tar && entry.kind == EntryKind::file && !entry.name.starts_with('.') && !added.contains(entry.name))
-      names.push_back(std::move(entry.name));
-  }
-  return names;
-}
-
-std::set<std::string> shards_being_added(const std::string& folder) try {
-  std::uint64_t number = 1;
-  while (fs::exists(io::join_path(folder, formats::plan_path(number)))) ++number;
-  const std::string added = io::join_path(io::join_path(folder, formats::append_path(number)), formats::kManifestName);
-  std::set<std::string> names;
-  if (!fs::exists(added)) return names;
-  const std::string manifest = io::join_path(folder, formats::kManifestName);
-  for (auto& shard : formats::read_manifest(io::read_text_file(added), added).shards)
-    names.insert(std::move(shard.name));
-  for (const auto& shard : formats::read_manifest(io::read_text_file(manifest), manifest).shards)
-    names.erase(shard.name);
-  return names;
-} catch (const Error&) {  // it has just ended, or is damaged: then it has listed nothing
-  return {};
-}
-
-std::vector<ShardFile> shards_by_manifest(const NamedInput& folder, Inputs& inputs) {
-  const std::string address = folder.path.substr(0, folder.path.find("?..."));
-  const auto manifest = find_manifest(inputs, address);
-  if (!manifest) inputs.list(folder.location);  // reports that there is no listing, and what to do
-  std::vector<ShardFile> shards;
-  for (const formats::ManifestShard& shard : manifest.value().shards) {
-    shards.push_back({address + shard.name, shard.name, shard.bytes});
-  }
-  return shards;
-}
-
-formats::Manifest read_set_manifest(std::string_view text, const std::string& path) {
-  try {
-    return formats::read_manifest(text, path);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;
-    const std::string anew = is_address(path)
-                                 ? std::string()
-                                 : fmt::format(", or use {}, which gives up class names and original paths",
-                                               remedy::in_text(remedy::index_replace(io::parent_folder(path))));
-    throw Error(error.code(), At{path}, "{}; restore it from a copy{}", error.what(), anew);
-  }
-}
-
-std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string& folder) {
+std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string& folder) try {
   const std::string path = io::join_path(folder, formats::kManifestName);
   if (!inputs.exists(path)) return std::nullopt;
   const std::string text = inputs.text(path);
   if (formats::is_foreign_manifest(text)) return std::nullopt;
-  return read_set_manifest(text, path);
+  return formats::read_manifest(text, path);
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::corrupt) throw;
+  return std::nullopt;
 }
 
 FolderManifests manifests_by_folder(const ShardSet& set) {
   FolderManifests manifests;
-  const auto add = [&](const std::string& folder) {
-    const auto [found, is_new] = manifests.try_emplace(folder);
+  for (const SeenSet& seen : set.seen) manifests.emplace(seen.folder, seen.manifest);
+  for (const ShardFile& shard : set.shards) {
+    const auto [found, is_new] = manifests.try_emplace(io::parent_folder(shard.path));
     if (is_new) found->second = set.folder.empty() ? find_manifest(*set.inputs, found->first) : set.manifest;
-  };
-  for (const ShardFile& shard : set.shards) add(io::parent_folder(shard.path));
-  std::ranges::for_each(set.empty_folders, add);
+  }
   return manifests;
 }
 
@@ -395,23 +288,24 @@ bool is_compressed_tar_name(std::string_view name) {
   return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
 }
 
-ShardSet resolve_shards(const std::vector<std::string>& operands, Context& context, const StoreAccess& access,
-                        FolderTars tars) {
+ShardSet resolve_shards(const std::vector<std::string>& operands, SetVerb verb, Context& context,
+                        const StoreAccess& access, FolderTars tars) {
   if (operands.empty()) throw usage_error("no shards were given; use {}", kAccepted);
   ShardSet set;
   set.inputs = std::make_shared<Inputs>(access, context);
-  ShardFinder finder(tars, *set.inputs);
+  ShardFinder finder(verb, tars, *set.inputs, context);
   for (const NamedInput& named : resolve_operands(operands, *set.inputs)) finder.add(named);
   set.shards = finder.take();
   set.of_folder = finder.of_folder();
-  set.empty_folders = finder.empty_folders();
-  if (set.empty_folders.empty()) set.folder = common_folder(set.shards);
-  if (set.shards.empty() && set.empty_folders.size() == 1) set.folder = set.empty_folders.front();
-  const std::string manifest = io::join_path(set.folder, formats::kManifestName);
-  if (!set.folder.empty()) set.manifest = find_manifest(*set.inputs, set.folder);
-  if (set.manifest) set.manifest_path = manifest;
-  if (set.of_folder && !set.folder.empty() && !set.manifest && set.inputs->exists(manifest))
-    context.warn("foreign_manifest", "'{}' is not a shardkit manifest; the shards are read without it", manifest);
+  set.seen = finder.take_seen();
+  set.operands = finder.take_operands();
+  set.folder = common_folder(set);
+  if (const SeenSet* seen = set.seen_in(set.folder)) {
+    set.manifest = seen->manifest;
+  } else if (!set.folder.empty()) {
+    set.manifest = find_manifest(*set.inputs, set.folder);
+  }
+  if (set.manifest) set.manifest_path = io::join_path(set.folder, formats::kManifestName);
   if (const std::vector<std::string>& compressed = finder.compressed(); !compressed.empty()) {
     context.warn("compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
                  compressed.front(),

@@ -201,6 +201,17 @@ Manifest join_manifests(Manifest earlier, const Manifest& added) {
 
 bool is_part_name(std::string_view name) { return name.starts_with("part-") && name.ends_with(".json"); }
 
+std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_part_name(std::string_view name) {
+  constexpr std::string_view kStart = "part-", kMiddle = "-of-", kEnd = ".json";
+  const std::size_t middle = name.find(kMiddle);
+  if (!is_part_name(name) || middle == std::string_view::npos) return std::nullopt;
+  std::pair<std::uint64_t, std::uint64_t> part;
+  const std::size_t count = middle + kMiddle.size();
+  const bool read = parse_number(name.substr(kStart.size(), middle - kStart.size()), part.first) &&
+                    parse_number(name.substr(count, name.size() - kEnd.size() - count), part.second);
+  return read ? std::optional(part) : std::nullopt;
+}
+
 bool is_foreign_manifest(std::string_view text) {
   if (text.find(fmt::format("\"{}\"", kFormat)) != std::string_view::npos) return false;
   const bool is_page = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size())).starts_with('<');

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/hash.hpp"
@@ -70,6 +73,8 @@ inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr const char* kStateFolder = ".shardkit";
 /// Whether it is the name there of the manifest of a part, which merge joins with the others.
 bool is_part_name(std::string_view name);
+/// The part in such a name, "part-00002-of-00016.json", and the number of parts; empty for another name.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_part_name(std::string_view name);
 /// In a bucket, the records of an upload that has not finished: of the whole, and of objects in parts.
 inline constexpr const char* kUploadsFolder = ".shardkit/uploads/";
 inline constexpr const char* kUploadRecord = ".shardkit/uploads/upload.json";

@@ -97,7 +97,14 @@ void PlanReader::read_head() {
   LineReader lines(source_, 0, source_.size());
   std::string_view line;
   if (!lines.next(line)) damaged(0, "it is empty or incomplete");
-  if (line != kPlanMagic && line != kReshardMagic) damaged(0, "it is not a shardkit plan of version 1");
+  if (line != kPlanMagic && line != kReshardMagic) {
+    for (const std::string_view magic : {kPlanMagic, kReshardMagic}) {
+      if (line.starts_with(magic.substr(0, magic.find('\t') + 1)))
+        throw Error(ErrorCode::unsupported, At{name_, 0}, "plan '{}' has another version; this program reads version 1",
+                    name_);
+    }
+    damaged(0, "it is not a shardkit plan of version 1");
+  }
   std::vector<std::string_view> columns;
   while (lines.next(line)) {
     split_columns(line, columns);

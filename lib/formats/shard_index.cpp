@@ -250,7 +250,7 @@ ShardSummary read_shard_index(ByteSource& source, const std::string& name, const
   return summary;
 }
 
-ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
+ShardSummary read_shard_summary(ByteSource& source, const std::string& name, bool whole) {
   const std::uint64_t size = source.size();
   ShardSummary summary;
   std::string_view line;
@@ -271,6 +271,11 @@ ShardSummary read_shard_summary(ByteSource& source, const std::string& name) {
   End end;
   if (!parse_end(std::string_view(tail).substr(begin, tail.size() - 1 - begin), head, summary, end))
     damaged(name, tail_offset + begin, "the closing line is missing or has changed");
+  if (!whole) return summary;
+  Xxh3Stream hash;
+  source.stream(0, tail_offset + begin, [&](Bytes piece) { hash.update(piece); });
+  hash.update(as_bytes(end.covered));
+  if (!(hash.digest() == end.checksum)) damaged(name, tail_offset + begin, "its checksum does not match its content");
   return summary;
 }
 

@@ -102,8 +102,8 @@ struct ShardIndexVisitor {
 ShardSummary read_shard_index(ByteSource& source, const std::string& name, const ShardIndexVisitor& visitor);
 
 /// Reads only the first line and the last, with their checksum: a few kilobytes, whatever the number of samples. Damage
-/// between them goes unnoticed.
-ShardSummary read_shard_summary(ByteSource& source, const std::string& name);
+/// between them goes unnoticed, unless `whole`: then all of it is read and compared with its checksum.
+ShardSummary read_shard_summary(ByteSource& source, const std::string& name, bool whole = false);
 
 /// The index's path for a shard, relative to the folder of the shard: ".shardkit/<shard>.index".
 std::string shard_index_path(std::string_view shard);

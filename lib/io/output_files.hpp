@@ -61,6 +61,8 @@ class OutputFiles {
   virtual void sync_directory(const std::string& path) = 0;
   /// Removes a file, if it exists.
   virtual void remove(const std::string& path) = 0;
+  /// The next rename() to `path` may replace the damaged file that is there. On a disk it always may.
+  virtual void give_up(const std::string& /*path*/) {}
 
   /// The size of a file; empty if there is none, or a folder.
   virtual std::optional<std::uint64_t> size_of(const std::string& path) = 0;

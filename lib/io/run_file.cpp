@@ -104,12 +104,15 @@ RunFile::RunFile(OutputFiles& files, std::string folder)
       run_{system::this_host().hostname, static_cast<std::uint64_t>(::getpid()),
            system::rfc3339(system::system_clock().now()), ""} {
   announce();
+  thread_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });
+}
+
+void RunFile::remove_dead() {
   const LockReach reach = lock_reach(folder_);
   for (const std::string& name : run_names(folder_)) {
     const std::string path = join_path(folder_, name);
     if (path != path_ && !is_live(path, reach, changed_at(path_))) files_.remove(path);
   }
-  thread_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });
 }
 
 RunFile::~RunFile() {

@@ -44,12 +44,14 @@ bool is_run_name(std::string_view name);
 /// at a time, except for require().
 class RunFile {
  public:
-  /// Announces a run without a plan and removes the files of dead ones. Throws the errors of publish().
+  /// Announces a run without a plan. Throws the errors of publish().
   RunFile(OutputFiles& files, std::string folder);
   ~RunFile();
   RunFile(const RunFile&) = delete;
   RunFile& operator=(const RunFile&) = delete;
 
+  /// Removes the files of runs that have died.
+  void remove_dead();
   /// Announces the plan.
   void follow(std::string plan);
   /// Announces the share of the plan.

@@ -109,7 +109,7 @@ std::string write_lease(const Lease& lease) {
 
 Lease read_lease(std::string_view text, const std::string& path) {
   Lease lease;
-  read_state_file(text, path, "a lease", kLeaseFormat, kLeaseVersion, [&](const Json& root) {
+  formats::read_state_file(text, path, "a lease", kLeaseFormat, kLeaseVersion, [&](const Json& root) {
     lease = {root.at("owner").get<std::string>(), time_in(root, "taken_at", path), time_in(root, "expires_at", path),
              root.value("holder", "")};
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <functional>
@@ -20,8 +21,7 @@
 
 #include "catalog/object_location.hpp"
 #include "catalog/object_set.hpp"
-#include "catalog/shard_faults.hpp"
-#include "catalog/shard_set.hpp"
+#include "catalog/set_rules.hpp"
 #include "core/error.hpp"
 #include "core/fields.hpp"
 #include "core/remedies.hpp"
@@ -41,6 +41,7 @@ namespace shardkit::staging {
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
+constexpr unsigned kLookUps = 32;  // at a time
 
 Error missing_error(const io::ObjectSource& source, const std::string& name) {
   const std::string path = source.address_of(name);
@@ -74,105 +75,208 @@ void refuse_own_state(const std::vector<std::string>& names, const io::ObjectSou
               "'{}' is a name that stage uses itself; leave it out of the files to stage", path);
 }
 
-/// Whether the folder lacks shards of its plan. One of which every sample was left out has only an index.
-bool lacks_planned_shards(io::ObjectSource& source, const io::ObjectInfo& plan, const std::string& folder,
-                          const std::function<bool(const std::string&)>& exists, const std::stop_token& stop) try {
-  io::ObjectReader bytes({std::shared_ptr<void>(), &source}, plan, stop);
-  const formats::PlanReader reader(bytes, source.address_of(plan.name));
-  for (std::size_t i = 0; i < reader.shards().size(); ++i) {
-    const std::string shard = reader.shard_name(i);
-    if (!exists(folder + shard) && !exists(folder + formats::shard_index_path(shard))) return true;
+/// A path below a source: the folder of its set, empty or with a slash at its end, and the name there.
+struct NameInSet {
+  std::string_view folder;
+  std::string_view name;
+};
+
+constexpr std::string_view kState = ".shardkit/";
+
+NameInSet name_in_set(std::string_view path) {
+  const bool is_state_of_top = path.starts_with(kState);
+  std::size_t slash = is_state_of_top ? path.npos : path.find("/.shardkit/");
+  if (slash == path.npos && !is_state_of_top) slash = path.rfind('/');
+  return {path.substr(0, slash + 1), path.substr(slash + 1)};  // npos + 1 is 0
+}
+
+/// The path of a name in a folder, from which "../" leads upwards.
+std::string path_in(std::string folder, std::string_view name) {
+  for (; name.starts_with("../"); name.remove_prefix(3)) {
+    folder.pop_back();
+    folder.resize(folder.rfind('/') + 1);
   }
-  return false;
+  return folder.append(name);
+}
+
+bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
+
+/// Whether a file of this name makes its folder one to look at.
+bool may_be_of_set(std::string_view name) {
+  return name.starts_with(kState) || is_shard(name) || name == formats::kManifestName;
+}
+
+/// What is below a source.
+struct SourceFiles {
+  std::vector<io::ObjectInfo> objects = {};
+  std::vector<std::string> unmeasured = {};  ///< names of others
+  bool is_whole = true;                      ///< else the source cannot list
+};
+
+/// Of a folder with a manifest only the names: asking for the sizes of thousands of shards costs more.
+SourceFiles names_beside_manifest(io::ObjectSource& source) {
+  SourceFiles all;
+  const auto is_needed = [](std::string_view folder) {
+    return folder.starts_with(".shardkit/append-") || folder == formats::kUploadsFolder || !folder.starts_with(kState);
+  };
+  for (const char* folder : {"", formats::kStateFolder}) {
+    for (std::string& name : source.names_in(folder)) {
+      if (!name.ends_with('/')) {
+        all.unmeasured.push_back(std::move(name));
+      } else if (is_needed(name)) {
+        name.pop_back();
+        std::ranges::move(source.list(name), std::back_inserter(all.objects));
+      }
+    }
+  }
+  return all;
+}
+
+/// Empty also for one that may not be looked up.
+std::optional<io::ObjectInfo> find_if_allowed(io::ObjectSource& source, const std::string& name) try {
+  return source.find(name);
 } catch (const Error& error) {
-  if (error.code() != ErrorCode::corrupt) throw;
-  return true;
+  if (error.code() != ErrorCode::denied) throw;
+  return std::nullopt;
 }
 
-/// A file in a folder that shows what writes the folder, and the file that shows that it has finished.
-struct WriterMark {
-  std::string_view mark;
-  const char* finished;
-  const char* verb;
-  bool is_plan = false;  ///< it tells which shards the folder will have
-};
-constexpr std::array<WriterMark, 3> kWriterMarks{
-    {{".shardkit/plan", formats::kManifestName, "convert or reshard", true},
-     {kStageJournalPath, kStagedMarkerPath, "stage"},
-     {formats::kUploadRecord, formats::kManifestName, "upload"}}};
-
-/// A file in the state folder of a set.
-struct StateFile {
-  std::string_view set;   ///< folder of the set: empty, or with its slash
-  std::string_view name;  ///< in the state folder
-};
-
-std::optional<StateFile> state_file(std::string_view path) {
-  constexpr std::string_view kState = ".shardkit/";
-  const std::size_t at = path.rfind(kState);
-  if (at == std::string_view::npos || (at > 0 && path[at - 1] != '/')) return std::nullopt;
-  return StateFile{path.substr(0, at), path.substr(at + kState.size())};
+/// Of a web server, what tells the state of a set.
+SourceFiles records_of(io::ObjectSource& source, const std::stop_token& stop) {
+  const std::array<std::string, 5> names{formats::kManifestName, formats::plan_path(0), kStageJournalPath,
+                                         kStagedMarkerPath, formats::kUploadRecord};
+  std::array<std::optional<io::ObjectInfo>, names.size()> found;
+  sync::for_each_index(names.size(), names.size(), stop,
+                       [&](std::size_t at, std::size_t) { found[at] = find_if_allowed(source, names[at]); });
+  SourceFiles all{.is_whole = false};
+  for (auto& object : found) {
+    if (object) all.objects.push_back(*std::move(object));
+  }
+  return all;
 }
 
-/// Of a process that works in a folder, or was killed there.
-bool is_run(const io::ObjectInfo& object) { return io::is_run_name(object.name) && state_file(object.name); }
-
-/// Whether a command has begun to write the folder, and has not even a plan.
-bool is_only_begun(const std::vector<io::ObjectInfo>& objects, const std::string& folder) {
-  return std::ranges::none_of(objects, [&](const io::ObjectInfo& object) {
-    if (!object.name.starts_with(folder)) return false;
-    const std::string_view name = std::string_view(object.name).substr(folder.size());
-    return name.ends_with(".tar") || name == formats::kManifestName || name == kStageJournalPath ||
-           name == kWriterMarks.front().mark;
-  });
+SourceFiles files_below(io::ObjectSource& source, bool has_manifest, const std::stop_token& stop) try {
+  if (is_http_url(source.location())) return records_of(source, stop);
+  if (has_manifest && !catalog::is_address(source.location())) return names_beside_manifest(source);
+  SourceFiles all{source.list()};
+  std::ranges::sort(all.objects, {}, &io::ObjectInfo::name);  // several sources list one after the other
+  return all;
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::denied || !has_manifest) throw;
+  return records_of(source, stop);  // who may not list may read what the manifest lists
 }
 
-/// Whether parts were written to the folder, which merge has not joined.
-bool has_parts(const std::vector<io::ObjectInfo>& objects, const std::string& folder) {
-  return std::ranges::any_of(objects, [&](const io::ObjectInfo& object) {
-    const auto state = state_file(object.name);
-    return state && state->set == folder && formats::is_part_name(state->name);
-  });
-}
-
-/// For folders that a convert, reshard, stage or upload has not finished: a stage would copy what they have so far.
-void refuse_unfinished(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
-                       const std::stop_token& stop) {
-  const auto exists = [&](const std::string& name) {
-    return std::ranges::binary_search(objects, name, {}, &io::ObjectInfo::name);
-  };
-  const auto path_of = [&](const std::string& folder) {
-    return folder.empty() ? source.location() : source.address_of(folder);
-  };
-  for (const io::ObjectInfo& object : objects) {
-    if (is_run(object)) {
-      const std::string folder(state_file(object.name)->set);
-      if (!is_only_begun(objects, folder)) continue;
-      const std::string path = path_of(folder);
-      throw Error(ErrorCode::conflict, At{path}, "{}", catalog::unfinished("convert or reshard", path));
+/// With what is known of all of them by now, by name. Looks up few single objects, instead of listing all.
+std::vector<io::ObjectInfo> measured(io::ObjectSource& source, SourceFiles all, const std::stop_token& stop) {
+  constexpr std::size_t kFew = 64;
+  if (all.unmeasured.size() > kFew) {
+    all.objects = source.list();
+  } else {
+    for (auto& object : catalog::find_all(source, all.unmeasured, stop)) {
+      if (object) all.objects.push_back(*std::move(object));
     }
-    const auto writer =
-        std::ranges::find_if(kWriterMarks, [&](const WriterMark& known) { return object.name.ends_with(known.mark); });
-    if (writer == kWriterMarks.end()) continue;
-    const std::string folder = object.name.substr(0, object.name.size() - writer->mark.size());
-    if ((!folder.empty() && !folder.ends_with('/')) || exists(folder + writer->finished)) continue;
-    const std::string path = path_of(folder);
-    if (writer->is_plan && !lacks_planned_shards(source, object, folder, exists, stop)) {
-      if (!has_parts(objects, folder)) continue;
-      throw Error(ErrorCode::conflict, At{path}, "the parts of '{}' are not joined: {} does that", path,
-                  remedy::in_text(remedy::merge(path)));
-    }
-    throw Error(ErrorCode::conflict, At{path}, "{}, or name the shards to stage",
-                catalog::unfinished(writer->verb, path));
+  }
+  std::ranges::sort(all.objects, {}, &io::ObjectInfo::name);
+  return std::move(all.objects);
+}
+
+using Listings = std::map<std::string, catalog::Listing, std::less<>>;  // by folder
+
+/// Whether a stage into a folder above brought the files of this one. The listings above are complete.
+void find_stage_above(const Listings& listings, const std::string& folder, catalog::Listing& listing) {
+  std::string up;
+  for (std::string above = folder; !above.empty();) {
+    above = path_in(above, "../");
+    up += "../";
+    const auto found = listings.find(above);
+    if (found == listings.end() || !found->second.has(kStageJournalPath)) continue;
+    listing.staged_in = {up, folder.substr(above.size()), found->second.has(kStagedMarkerPath)};
+    return;
   }
 }
 
-/// What a command is writing, or has left, is not part of a set: the folder of an --append, temporary files.
-bool is_being_written(const io::ObjectInfo& object) {
-  const std::string path = "/" + object.name;
-  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-  return path.find("/.shardkit/append-") != std::string::npos || path.find("/.shardkit/extract") != std::string::npos ||
-         io::is_temp_name(name);
+/// The folders that are sets, or will be, and the source itself if it is one: what is directly in each, and its
+/// records.
+Listings listings_of(const io::ObjectSource& source, const SourceFiles& all, bool is_set) {
+  Listings listings;
+  if (is_set) listings.try_emplace("");
+  const auto each_file = [&](const auto& take) {
+    const auto take_path = [&](const std::string& path, std::optional<std::uint64_t> bytes) {
+      if (!io::is_temp_name(std::string_view(path).substr(path.rfind('/') + 1))) take(name_in_set(path), bytes);
+    };
+    for (const io::ObjectInfo& object : all.objects) take_path(object.name, object.size);
+    for (const std::string& name : all.unmeasured) take_path(name, std::nullopt);
+  };
+  each_file([&](const NameInSet& in_set, auto) {
+    if (may_be_of_set(in_set.name)) listings.try_emplace(std::string(in_set.folder));
+  });
+  each_file([&](const NameInSet& in_set, std::optional<std::uint64_t> bytes) {
+    const auto found = listings.find(in_set.folder);
+    if (found != listings.end()) found->second.files.push_back({std::string(in_set.name), bytes});
+  });
+  for (auto& [folder, listing] : listings) {
+    listing.folder = folder.empty() ? source.location() : source.address_of(folder.substr(0, folder.size() - 1));
+    listing.is_whole = all.is_whole;
+    std::ranges::sort(listing.files, {}, &catalog::Listing::File::name);
+    find_stage_above(listings, folder, listing);
+  }
+  return listings;
+}
+
+/// Another manifest than that of the source decides what it should have: no plan knows about that one.
+void replace_manifest(catalog::Listing& listing) {
+  std::erase_if(listing.files, [](const catalog::Listing::File& file) {
+    return file.name == formats::kManifestName || file.name.starts_with(".shardkit/plan") ||
+           file.name.starts_with(".shardkit/append-");
+  });
+  listing.files.push_back({formats::kManifestName});
+  std::ranges::sort(listing.files, {}, &catalog::Listing::File::name);
+}
+
+/// Adds the sizes of the shards to a listing that has only their names, or not even these. One of which the store does
+/// not answer counts as there: the copy will show whether it is.
+void measure(io::ObjectSource& source, const ManifestSet& set, catalog::Listing& listing, const std::stop_token& stop) {
+  std::vector<std::optional<io::ObjectInfo>> found(set.shards.size());
+  std::atomic<bool> is_answering = true;
+  sync::for_each_index(found.size(), kLookUps, stop, [&](std::size_t at, std::size_t) {
+    const formats::ManifestShard& shard = set.shards[at];
+    found[at] = io::ObjectInfo{shard.name, shard.bytes, {}};
+    try {
+      if (is_answering) found[at] = source.find(set.folder + shard.name);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled || error.code() == ErrorCode::denied) throw;
+      if (error.code() == ErrorCode::network) is_answering = false;
+    }
+  });
+  std::unordered_set<std::string_view> names;
+  for (const formats::ManifestShard& shard : set.shards) names.insert(shard.name);
+  std::erase_if(listing.files, [&](const catalog::Listing::File& file) { return names.contains(file.name); });
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::string& name = set.shards[i].name;
+    found[i] ? listing.files.push_back({name, found[i]->size}) : void(listing.absent.insert(name));
+  }
+  std::ranges::sort(listing.files, {}, &catalog::Listing::File::name);
+}
+
+/// Looks at a folder of the source. `manifest`: its text, if it has one of ours.
+catalog::SeenSet look_at(io::ObjectSource& source, const std::string& folder, const catalog::Listing& listing,
+                         const std::optional<std::string>& manifest, const std::stop_token& stop) {
+  return catalog::look(listing, [&](const std::string& name) -> std::unique_ptr<ByteSource> {
+    if (manifest && name == formats::kManifestName) return std::make_unique<MemorySource>(as_bytes(*manifest));
+    const std::string path = path_in(folder, name);
+    const auto object = source.find(path);
+    if (!object) throw missing_error(source, path);
+    return std::make_unique<io::ObjectReader>(std::shared_ptr<io::ObjectSource>(std::shared_ptr<void>(), &source),
+                                              *object, stop);
+  });
+}
+
+/// What commands are writing, or have left, is not part of a set: the folder of an --append, temporary files, records
+/// of runs and of stages.
+bool is_of_command(const std::string& name) {
+  const std::string_view record = name_in_set(name).name;
+  return io::is_temp_name(std::string_view(name).substr(name.rfind('/') + 1)) || StageTarget::is_own_state(name) ||
+         record.starts_with(".shardkit/append-") || record.starts_with(".shardkit/extract") ||
+         (record.starts_with(kState) && io::is_run_name(record));
 }
 
 Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
@@ -189,19 +293,12 @@ Hash128 hash_of(std::vector<io::ObjectInfo> objects) {
 
 constexpr std::string_view kPinnedChecksum = " checksum ";
 
-bool is_shard(std::string_view name) { return name.ends_with(".tar"); }
-
-constexpr unsigned kLookUps = 32;  // at a time
-
 /// Indexes can be made again from the shards, so a server that hides or denies them does not fail a stage.
-bool is_offered(io::ObjectSource& source, StageFile& index) try {
-  const auto found = source.find(index.object.name);
+bool is_offered(io::ObjectSource& source, StageFile& index) {
+  const auto found = find_if_allowed(source, index.object.name);
   if (found && !index.hash) index.object = *found;
   const bool is_denied = ::access(source.address_of(index.object.name).c_str(), R_OK) != 0 && errno == EACCES;
   return found.has_value() && !is_denied;  // a local file, which is not opened yet
-} catch (const Error& error) {
-  if (error.code() != ErrorCode::denied) throw;
-  return false;
 }
 
 /// Of that version. Empty also if the store does not answer: the copy will show whether it has the object.
@@ -218,18 +315,6 @@ std::vector<std::string> companions(const std::string& shard) {
   std::vector<std::string> names;
   for (const formats::IndexKind& kind : formats::index_kinds()) {
     if (kind.shard_file != nullptr) names.push_back(kind.shard_file(shard));
-  }
-  return names;
-}
-
-/// The shards that an --append has moved into the set, and the files beside them, before the manifest lists them.
-std::vector<std::string> names_being_added(const io::ObjectSource& source, const ManifestSet& set) {
-  std::vector<std::string> names;
-  const std::string manifest = source.address_of(set.name());
-  if (catalog::is_address(manifest)) return names;
-  for (const std::string& shard : catalog::shards_being_added(io::parent_folder(manifest))) {
-    names.push_back(set.folder + shard);
-    for (const std::string& name : companions(shard)) names.push_back(set.folder + name);
   }
   return names;
 }
@@ -285,18 +370,22 @@ std::string advice_for_source(const std::string& path) {
       remedy::in_text(remedy::verify(set)), remedy::in_text(remedy::reshard(set, {.salvage = true})));
 }
 
-StageSet::StageSet(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop) {
-  if (!wanted.manifest_path.empty()) {
-    add_set("", wanted.manifest_text, wanted.manifest_path);
+StageSet::StageSet(io::ObjectSource& source, const StageRequest& wanted, Context& context) {
+  const std::stop_token& stop = context.stop_token();
+  std::optional<std::string> manifest;
+  std::string path = wanted.manifest_path;
+  if (!path.empty()) {
+    manifest = wanted.manifest_text;
   } else if (!wanted.manifest_name.empty()) {
-    auto text = text_of(source, wanted.manifest_name, stop);
-    if (!text && !wanted.names) refuse_unlisted(source.address_of(wanted.manifest_name));
-    if (text) add_set("", std::move(*text), source.address_of(wanted.manifest_name));
+    path = source.address_of(wanted.manifest_name);
+    manifest = text_of(source, wanted.manifest_name, stop);
+    if (!manifest && !wanted.names) refuse_unlisted(path);
   }
   if (wanted.names) {
+    if (manifest) sets_.emplace_back("", *manifest, formats::read_manifest(*manifest, path));
     take_named(source, *wanted.names, stop);
   } else {
-    take_all(source, wanted, stop);
+    take_all(source, wanted, std::move(manifest), context);
   }
   for (ExpectedFile& file : expected()) whole_.push_back(std::move(file.name));
   std::ranges::sort(whole_);
@@ -306,11 +395,6 @@ StageSet::StageSet(io::ObjectSource& source, const StageRequest& wanted, const s
   refuse_own_state(names, source);
   all_objects_ = objects_;
   hash_ = compute_hash();
-}
-
-void StageSet::add_set(const std::string& folder, std::string manifest, const std::string& path) {
-  formats::Manifest parsed = catalog::read_set_manifest(manifest, path);
-  sets_.emplace_back(folder, std::move(manifest), std::move(parsed));
 }
 
 /// Those that the manifest lists, and the others as they are. Throws if the source has none of them.
@@ -343,72 +427,70 @@ void StageSet::take_named(io::ObjectSource& source, const std::vector<std::strin
 }
 
 /// All files below the source, by their manifests if they have one.
-void StageSet::take_all(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop) {
-  std::vector<io::ObjectInfo> objects = has_manifest() ? list_unlisted(source, stop) : source.list();
-  std::ranges::sort(objects, {}, &io::ObjectInfo::name);  // several sources list one after the other
-  std::erase_if(objects, is_being_written);
-  if (wanted.use_manifests) refuse_unfinished(source, objects, stop);
-  std::erase_if(objects, is_run);
-  std::erase_if(objects, [](const io::ObjectInfo& object) { return StageTarget::is_own_state(object.name); });
-  if (objects.empty() && !has_manifest()) {
-    throw Error(ErrorCode::not_found, At{source.location()}, "'{}' contains no files", source.location());
-  }
-  if (wanted.use_manifests) find_sets(source, objects, stop);
-  std::unordered_set<std::string> covered;
-  for (ExpectedFile& file : expected()) covered.insert(std::move(file.name));
-  const auto is_of_set = [&](const io::ObjectInfo& object) {
-    const auto is_state = [&](const ManifestSet& set) {
-      return object.name.starts_with(set.folder + formats::kStateFolder + std::string("/"));
-    };
-    return covered.contains(object.name) || std::ranges::any_of(sets_, is_state);
-  };
-  for (const ManifestSet& set : sets_) {
-    for (std::string& name : names_being_added(source, set)) covered.insert(std::move(name));
-  }
-  for (io::ObjectInfo& object : objects) {
-    if (!is_of_set(object)) objects_.push_back(std::move(object));
-  }
-}
-
-/// What is directly beside the manifest, and below it, except what the manifest lists. Looks up few single objects: a
-/// listing of thousands of shards with their sizes costs more than the names.
-std::vector<io::ObjectInfo> StageSet::list_unlisted(io::ObjectSource& source, const std::stop_token& stop) {
-  constexpr std::size_t kFew = 64;
-  std::unordered_set<std::string> known{formats::kManifestName, formats::kStateFolder + std::string("/")};
-  for (const formats::ManifestShard& shard : sets_.front().shards) known.insert(shard.name);
-  for (const formats::ManifestFile& file : sets_.front().files) known.insert(file.name);
-  std::vector<io::ObjectInfo> found;
-  std::vector<std::string> others;
-  for (std::string& name : source.names_in({})) {
-    if (known.contains(name)) continue;
-    if (name.ends_with('/')) {
-      name.pop_back();
-      std::ranges::move(source.list(name), std::back_inserter(found));
-    } else {
-      others.push_back(std::move(name));
+void StageSet::take_all(io::ObjectSource& source, const StageRequest& wanted, std::optional<std::string> manifest,
+                        Context& context) {
+  SourceFiles all = files_below(source, manifest.has_value(), context.stop_token());
+  std::unordered_set<std::string> known;  // those of sets, and tars beside their shards
+  if (wanted.use_manifests) {
+    Listings listings = listings_of(source, all, manifest.has_value());
+    if (!wanted.manifest_path.empty()) replace_manifest(listings[""]);
+    for (auto& [folder, listing] : listings) {
+      take_folder(source, folder, std::move(listing), folder.empty() ? std::move(manifest) : std::nullopt, known,
+                  context);
     }
   }
-  if (others.size() > kFew) return source.list();
-  for (auto& object : catalog::find_all(source, others, stop)) {
-    if (object) found.push_back(*std::move(object));
-  }
-  std::ranges::sort(found, {}, &io::ObjectInfo::name);
-  return found;
+  if (!all.is_whole && !has_manifest()) source.list();  // reports that there is no listing, and what to do
+  for (ExpectedFile& file : expected()) known.insert(std::move(file.name));
+  std::unordered_set<std::string_view> folders;
+  for (const ManifestSet& set : sets_) folders.insert(set.folder);
+  const auto is_known = [&](const std::string& name) {
+    const NameInSet in_set = name_in_set(name);
+    return known.contains(name) || is_of_command(name) ||
+           (in_set.name.starts_with(kState) && folders.contains(in_set.folder));
+  };
+  std::erase_if(all.unmeasured, is_known);
+  objects_ = measured(source, std::move(all), context.stop_token());
+  std::erase_if(objects_, [&](const io::ObjectInfo& object) { return is_known(object.name); });
+  if (objects_.empty() && !has_manifest())
+    throw Error(ErrorCode::not_found, At{source.location()}, "'{}' contains no files", source.location());
 }
 
-/// Sets in folders below the source, and at the top of one of several sources.
-void StageSet::find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects,
-                         const std::stop_token& stop) {
-  const std::string_view name = formats::kManifestName;
-  const bool knows_top = has_manifest();
-  for (const io::ObjectInfo& object : objects) {
-    if (!object.name.ends_with(name)) continue;
-    const std::string folder = object.name.substr(0, object.name.size() - name.size());
-    if (folder.empty() ? knows_top : !folder.ends_with('/')) continue;
-    if (folder.ends_with(std::string(formats::kStateFolder) + "/")) continue;
-    auto text = text_of(source, object.name, stop);
-    if (text) add_set(folder, std::move(*text), source.address_of(object.name));
+/// Takes the set of a folder, if it is one. `known` gets the tars that are not its shards, with their indexes.
+void StageSet::take_folder(io::ObjectSource& source, const std::string& folder, catalog::Listing listing,
+                           std::optional<std::string> manifest, std::unordered_set<std::string>& known,
+                           Context& context) {
+  const bool is_of_several = folder.empty() && !manifest;  // that of one source is known before
+  if (!manifest && listing.has(formats::kManifestName))
+    manifest = text_of(source, folder + formats::kManifestName, context.stop_token());
+  catalog::SeenSet seen = look_at(source, folder, listing, manifest, context.stop_token());
+  if (is_of_several) seen.extra.clear();  // they are of another source
+  const bool lacks_shards = seen.as<catalog::Incomplete>() != nullptr;
+  const bool is_said = seen.as<catalog::Foreign>() != nullptr && has_foreign_;
+  if (!seen.as<catalog::Empty>() && !lacks_shards && !is_said) enforce(catalog::SetVerb::copy, seen, context);
+  has_foreign_ = has_foreign_ || seen.as<catalog::Foreign>() != nullptr;
+  if (!seen.manifest) return;
+  std::unordered_set<std::string_view> shards;
+  for (const formats::ManifestShard& shard : seen.manifest->shards) shards.insert(shard.name);
+  for (const catalog::Listing::File& tar : seen.tars) {
+    if (is_of_several || shards.contains(tar.name)) continue;
+    known.insert(folder + tar.name);
+    for (const std::string& name : companions(tar.name)) known.insert(folder + name);
   }
+  const auto has_size = [](const catalog::Listing::File& tar) { return tar.bytes.has_value(); };
+  const bool is_measured = listing.is_whole && std::ranges::all_of(seen.tars, has_size);
+  if (lacks_shards || !is_measured) unproven_.push_back({folder, std::move(listing), is_measured});
+  sets_.emplace_back(folder, *std::move(manifest), *std::move(seen.manifest));
+}
+
+void StageSet::require_shards(io::ObjectSource& source, Context& context) {
+  for (Unproven& known : unproven_) {
+    const auto set = std::ranges::find(sets_, known.folder, &ManifestSet::folder);
+    if (set == sets_.end()) continue;  // none of its shards is wanted
+    if (!known.is_measured) measure(source, *set, known.listing, context.stop_token());
+    const catalog::SeenSet seen = look_at(source, known.folder, known.listing, set->text, context.stop_token());
+    if (seen.as<catalog::Incomplete>()) enforce(catalog::SetVerb::copy, seen, context);
+  }
+  unproven_.clear();
 }
 
 ManifestSet::ManifestSet(std::string where, std::string manifest, formats::Manifest parsed)

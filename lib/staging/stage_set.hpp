@@ -7,8 +7,11 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "catalog/set_state.hpp"
+#include "core/context.hpp"
 #include "core/error.hpp"
 #include "formats/manifest.hpp"
 #include "io/object_source.hpp"
@@ -85,14 +88,22 @@ struct ShardGroup {
 /// that of a folder is its manifest's, or bytewise.
 class StageSet {
  public:
-  /// Lists a source without given names. Throws Error{not_found} for a missing manifest or file and for a source
-  /// without files, Error{corrupt} for an invalid manifest, Error{unsupported} for names that cannot be files.
-  StageSet(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop);
+  /// Lists a source without given names, and enforces the rules of SetVerb::copy for each folder that is a set or will
+  /// be one; those for missing shards only with require_shards(). Of a set with a manifest, other tars are not staged.
+  /// Throws Error{not_found} for a missing manifest or file and for a source without files, Error{unsupported} for
+  /// names that cannot be files, and the errors of enforce().
+  StageSet(io::ObjectSource& source, const StageRequest& wanted, Context& context);
+
+  /// Enforces the rules for sets that lack shards, or have some of another size. Looks up the shards to stage where
+  /// only names are known; a target that has all of them needs none of this.
+  void require_shards(io::ObjectSource& source, Context& context);
 
   /// Of the manifest's text; of several manifests, of their names and texts; without one, of the names, sizes and
   /// versions of all files. A target with the same hash in its marker contains this set.
   const Hash128& hash() const { return hash_; }
   bool has_manifest() const { return !sets_.empty(); }
+  /// Whether there are tars without a manifest in a folder: that was a warning.
+  bool has_foreign() const { return has_foreign_; }
   const std::vector<ManifestSet>& sets() const { return sets_; }
   /// True if a manifest lists every tar to stage.
   bool are_shards_listed() const;
@@ -124,11 +135,18 @@ class StageSet {
   std::vector<StageFile> files(io::ObjectSource& source, const std::stop_token& stop) const;
 
  private:
-  void add_set(const std::string& folder, std::string manifest, const std::string& path);
+  /// A set whose shards are perhaps not all there.
+  struct Unproven {
+    std::string folder;  ///< as in ManifestSet
+    catalog::Listing listing;
+    bool is_measured = false;  ///< the sizes of its shards are known
+  };
+
   void take_named(io::ObjectSource& source, const std::vector<std::string>& names, const std::stop_token& stop);
-  void take_all(io::ObjectSource& source, const StageRequest& wanted, const std::stop_token& stop);
-  std::vector<io::ObjectInfo> list_unlisted(io::ObjectSource& source, const std::stop_token& stop);
-  void find_sets(io::ObjectSource& source, const std::vector<io::ObjectInfo>& objects, const std::stop_token& stop);
+  void take_all(io::ObjectSource& source, const StageRequest& wanted, std::optional<std::string> manifest,
+                Context& context);
+  void take_folder(io::ObjectSource& source, const std::string& folder, catalog::Listing listing,
+                   std::optional<std::string> manifest, std::unordered_set<std::string>& known, Context& context);
   std::vector<StageFile> unlisted(io::ObjectSource& source, const std::stop_token& stop) const;
   void filter(const StageRequest& wanted, const std::string& location);
   void keep(const std::function<bool(const std::string& shard)>& is_kept);
@@ -136,6 +154,7 @@ class StageSet {
   std::vector<std::string> names() const;
 
   std::vector<ManifestSet> sets_;
+  std::vector<Unproven> unproven_;
   std::vector<io::ObjectInfo> objects_;      ///< that no manifest lists, in the order named, or bytewise
   std::vector<io::ObjectInfo> all_objects_;  ///< also those that keep_shards() left out: the hash is of the whole set
   std::vector<std::string> order_;           ///< of named files; empty for a listing
@@ -144,6 +163,7 @@ class StageSet {
   std::vector<std::string> unused_patterns_;
   std::map<std::string, Error> missing_;
   bool is_part_ = false;
+  bool has_foreign_ = false;
   Hash128 hash_;
 };
 

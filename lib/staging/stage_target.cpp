@@ -60,6 +60,13 @@ Hash128 hash_of_file(const std::string& path, const std::stop_token& stop) {
   return hash.digest();
 }
 
+/// The hash of a file that the manifest shows to be right; empty for any other.
+std::optional<Hash128> right_hash(const StageFile& file, const std::string& path, const std::stop_token& stop) {
+  if (size_on_disk(path) != file.object.size || (!file.hash && !file.indexed)) return std::nullopt;
+  const Hash128 hash = hash_of_file(path, stop);
+  return mismatch(file, path, hash) ? std::nullopt : std::optional(hash);
+}
+
 /// A link counts, wherever it leads.
 bool something_stands_at(const std::string& path) {
   return std::filesystem::symlink_status(path).type() != std::filesystem::file_type::not_found;
@@ -74,24 +81,33 @@ Error stranger_error(const std::string& path) {
 
 }  // namespace
 
+std::optional<std::string> index_fault(const formats::ManifestShard& shard, ByteSource& index,
+                                       const std::string& path) try {
+  const formats::ShardSummary summary = formats::read_shard_index(index, path, {});
+  if (summary.name == shard.name && summary.bytes == shard.bytes && summary.xxh3_128 == shard.xxh3_128)
+    return std::nullopt;
+  return fmt::format("the manifest lists shard '{}' with XXH3-128 {}, but the file describes '{}' with {}", shard.name,
+                     to_hex(shard.xxh3_128), summary.name, to_hex(summary.xxh3_128));
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::corrupt) throw;
+  return error.what();
+}
+
 std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found) {
   if (file.hash && !(found == *file.hash)) {
     return fmt::format("the manifest has XXH3-128 {}, but the file has {}", to_hex(*file.hash), to_hex(found));
   }
   if (!file.indexed) return std::nullopt;
-  try {
-    io::FileSource index(path);
-    const formats::ShardSummary summary = formats::read_shard_index(index, path, {});
-    if (summary.name == file.indexed->name && summary.bytes == file.indexed->bytes &&
-        summary.xxh3_128 == file.indexed->xxh3_128) {
-      return std::nullopt;
-    }
-    return fmt::format("the manifest lists shard '{}' with XXH3-128 {}, but the file describes '{}' with {}",
-                       file.indexed->name, to_hex(file.indexed->xxh3_128), summary.name, to_hex(summary.xxh3_128));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;
-    return error.what();
-  }
+  io::FileSource index(path);
+  return index_fault(*file.indexed, index, path);
+}
+
+bool is_still_coming(const std::string& folder, const std::string& name) {
+  return !something_stands_at(io::join_path(folder, name)) && size_on_disk(partial_path(folder, name));
+}
+
+std::string partial_path(const std::string& folder, const std::string& name) {
+  return io::join_path(io::join_path(folder, kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + kPartialExtension);
 }
 
 StageTarget::StageTarget(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {
@@ -109,9 +125,7 @@ bool StageTarget::is_own_state(const std::string& name) {
 
 std::string StageTarget::path_of(const std::string& name) const { return io::join_path(folder_, name); }
 
-std::string StageTarget::partial_path(const std::string& name) const {
-  return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + kPartialExtension);
-}
+std::string StageTarget::partial_path(const std::string& name) const { return staging::partial_path(folder_, name); }
 
 std::string StageTarget::part_log_path(const std::string& name) const {
   return io::join_path(path_of(kPartialFolderPath), to_hex(xxh3_128(as_bytes(name))) + kPartLogExtension);
@@ -144,7 +158,15 @@ void StageTarget::join(const StagedSetId& set, const std::vector<StageFile>& wan
   journal_ = std::make_unique<StageJournal>(files_, path_of(kStageJournalPath));
 }
 
-void StageTarget::release() {
+void StageTarget::give_up() noexcept {
+  try {
+    const std::string path = path_of(kStageJournalPath);
+    if (journal_ && lock_->try_take(io::LockMode::exclusive) && StageJournal::read(path).files.empty()) {
+      files_.remove(path);
+      for (const char* folder : {kPartialFolderPath, kLeaseFolderPath}) contained_->remove_if_empty(folder);
+    }
+  } catch (...) {  // a journal that names no file does no harm
+  }
   journal_.reset();
   contained_.reset();
   lock_.reset();
@@ -164,6 +186,8 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
   const auto found = marker();
   StageJournal::State state = journal_of(folder_);
   if (const auto other = replaced_by(set, wanted, state)) check_replace(*other);
+  // of a stage that was killed before it gave them their names
+  std::erase_if(state.files, [&](const auto& item) { return is_still_coming(folder_, item.first); });
   contained_->folder(kPartialFolderPath, true);
   for (const std::string& folder : {folder_, path_of(kStateFolderPath), path_of(kPartialFolderPath)}) {
     io::remove_stale_temps(files_, folder);
@@ -214,7 +238,7 @@ std::optional<StageTarget::OtherSet> StageTarget::replaced_by(const StagedSetId&
 /// Whether a file is in place, unchanged as far as can be known without reading it.
 bool StageTarget::is_there(const std::string& name, const StageJournal::State& state) const {
   const auto entry = state.files.find(name);
-  return entry != state.files.end() && entry->second.is_unchanged_at(path_of(name));
+  return entry != state.files.end() && is_unchanged_at(entry->second, path_of(name));
 }
 
 /// Whether every file that the journal names is.
@@ -275,9 +299,9 @@ bool StageTarget::is_in_place(const StageFile& file, const std::stop_token& stop
   }
   if (known) {
     if (known->pin != file.pin() || known->bytes != file.object.size) return false;
-    return known->is_unchanged_at(path) || has_right_bytes(file, *known, path, stop);
+    return is_unchanged_at(*known, path) || has_right_bytes(file, *known, path, stop);
   }
-  if (size_on_disk(path) == file.object.size && is_right_copy(file, path, stop)) return true;
+  if (is_right_copy(file, path, stop)) return true;
   throw stranger_error(path);
 }
 
@@ -291,12 +315,23 @@ bool StageTarget::has_right_bytes(const StageFile& file, StagedFile known, const
 }
 
 bool StageTarget::is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop) {
-  if (!file.hash && !file.indexed) return false;
   const std::string seen = seen_at(path);
-  const Hash128 hash = hash_of_file(path, stop);
-  if (mismatch(file, path, hash)) return false;
-  journal_->record(file.object.name, {file.object.size, file.pin(), hash, true, seen});
-  return true;
+  const auto hash = right_hash(file, path, stop);
+  if (hash) journal_->record(file.object.name, {file.object.size, file.pin(), *hash, true, seen});
+  return hash.has_value();
+}
+
+void StageTarget::refuse_strangers(const std::vector<ManifestSet>& sets, const std::vector<StageFile>& wanted,
+                                   const std::stop_token& stop) const {
+  StageJournal::State journal = journal_of(folder_);
+  for (const StageFile& file : wanted) {
+    const std::string path = path_of(file.object.name);
+    if (journal.files.contains(file.object.name) || !something_stands_at(path) || right_hash(file, path, stop))
+      continue;
+    journal = journal_of(folder_);  // another stage may have brought it just now
+    if (!journal.files.contains(file.object.name)) throw stranger_error(path);
+  }
+  for (const ManifestSet& set : sets) check_manifest_name(set, journal);
 }
 
 void StageTarget::publish(const std::vector<CopiedFile>& batch) {
@@ -339,11 +374,10 @@ void StageTarget::refuse_meeting_names(const std::vector<StageFile>& wanted) {
               pair->first, pair->second, folder_);
 }
 
-void StageTarget::check_manifest_name(const ManifestSet& set) const {
+void StageTarget::check_manifest_name(const ManifestSet& set, const StageJournal::State& journal) const {
   const std::string path = path_of(set.name());
-  if (journal_->find(set.name()) || !size_on_disk(path)) return;
-  if (io::read_text_file(path) == set.text) return;
-  throw stranger_error(path);
+  if (journal.files.contains(set.name()) || !something_stands_at(path)) return;
+  if (!size_on_disk(path) || io::read_text_file(path) != set.text) throw stranger_error(path);
 }
 
 void StageTarget::sync_names(const std::vector<StageFile>& wanted) {
@@ -362,6 +396,9 @@ void StageTarget::finish(const std::vector<ManifestSet>& sets, StagedMarker mark
   const io::FolderLock alone(path_of(kStagedMarkerLockPath), {});  // held for milliseconds
   for (const ManifestSet& set : sets) {
     const std::string path = path_of(set.name());
+    const auto known = journal_->find(set.name());
+    if (known && known->pin == to_hex(set.hash) && is_unchanged_at(*known, path)) continue;
+    check_manifest_name(set, journal_->state());
     io::publish(files_, path, as_bytes(set.text));
     journal_->record(set.name(), {set.text.size(), to_hex(set.hash), set.hash, false, seen_at(path)});
   }

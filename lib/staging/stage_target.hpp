@@ -28,6 +28,13 @@ struct CopiedFile {
 /// The fault of a file at `path` with the hash `found`, in words; empty if none is known. An index has no checksum in
 /// the manifest but one in itself, and contains the name of its shard.
 std::optional<std::string> mismatch(const StageFile& file, const std::string& path, const Hash128& found);
+/// The fault of an index of ours that should be of this shard, in words; empty if it is right. `path`: for messages.
+std::optional<std::string> index_fault(const formats::ManifestShard& shard, ByteSource& index, const std::string& path);
+
+/// The path of a file of the staged folder `folder` before it gets its name.
+std::string partial_path(const std::string& folder, const std::string& name);
+/// Whether a stage named a file in the journal of `folder` and has not renamed it yet: it was killed, or will do so.
+bool is_still_coming(const std::string& folder, const std::string& name);
 
 /// The folder that stages fill, and their files in `.shardkit`: a lock, a journal, partial files with their logs,
 /// leases, and at the end the marker. Several processes may fill it with the same set at the same time.
@@ -63,8 +70,10 @@ class StageTarget {
   std::optional<OtherSet> replaced_by(const StagedSetId& set, const std::vector<StageFile>& wanted,
                                       const StageJournal::State& journal) const;
 
-  /// Ends join(): other processes may evict the folder again, or fill it with another set.
-  void release();
+  /// Ends join() for a stage that is refused or waits: other processes may evict the folder again, or fill it with
+  /// another set. Removes what join() created, unless files have come. The lock stays, because a process may be waiting
+  /// for it.
+  void give_up() noexcept;
 
   /// Space that `file` already takes on the disk, complete or reserved for its partial file. `journal`: of this folder.
   std::uint64_t bytes_on_disk(const StageFile& file, const StageJournal::State& journal) const;
@@ -85,8 +94,10 @@ class StageTarget {
   /// Unicode. Only after join().
   void refuse_meeting_names(const std::vector<StageFile>& wanted);
 
-  /// Throws Error{conflict} if another program's file has the name of the manifest.
-  void check_manifest_name(const ManifestSet& set) const;
+  /// Throws Error{conflict} if a file that no stage brought has the name of a wanted one or of a manifest, and other
+  /// bytes. Reads no file of another size. Also before join().
+  void refuse_strangers(const std::vector<ManifestSet>& sets, const std::vector<StageFile>& wanted,
+                        const std::stop_token& stop) const;
 
   /// Makes the names of all staged files durable.
   void sync_names(const std::vector<StageFile>& wanted);
@@ -101,7 +112,7 @@ class StageTarget {
   void warn_of_strangers(Context& context);
 
   std::string path_of(const std::string& name) const;
-  /// Path of a file before it gets its name, and of its part log.
+  /// staging::partial_path() here, and the path of its part log.
   std::string partial_path(const std::string& name) const;
   std::string part_log_path(const std::string& name) const;
   StageJournal& journal() { return *journal_; }
@@ -110,6 +121,7 @@ class StageTarget {
  private:
   bool has_right_bytes(const StageFile& file, StagedFile known, const std::string& path, const std::stop_token& stop);
   bool is_right_copy(const StageFile& file, const std::string& path, const std::stop_token& stop);
+  void check_manifest_name(const ManifestSet& set, const StageJournal::State& journal) const;
   void make_parent(const std::string& name);
   bool take_alone(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);
   void adopt(const StagedSetId& set, const std::vector<StageFile>& wanted, const CheckReplace& check_replace);

@@ -184,6 +184,8 @@ std::optional<StagedFolder> look_at_staged(const std::string& path) {
   look([&] { folder.hits = size_on_disk(io::join_path(path, kHitsPath)).value_or(0); });
   folder.partial_bytes = disk_bytes(io::join_path(path, kPartialFolderPath));
   folder.arrived_bytes = logged_bytes(io::join_path(path, kPartialFolderPath));
+  const bool is_begun = folder.at_work || folder.files + folder.partial_bytes > 0 || !folder.leases.empty();
+  if (folder.state != StagedState::unreadable && !marked && !is_begun) return std::nullopt;
   if (folder.state != StagedState::unreadable) judge(marker, folder);
   if (marker) take_marker(*marker, journal, folder);
   folder.marker = std::move(marker);

@@ -55,8 +55,8 @@ struct StagedFolder {
   std::uint64_t held_bytes(system::WallTime now) const;
 };
 
-/// The staged folder at `path`; empty if it is not one. A damaged marker counts as none. If this user may not read it,
-/// it is unreadable and contains only what the user may know.
+/// The staged folder at `path`; empty if it is not one. A damaged marker counts as none, and so does a journal of which
+/// nothing came. If this user may not read it, it is unreadable and contains only what the user may know.
 std::optional<StagedFolder> look_at_staged(const std::string& path);
 
 /// All staged folders at most four levels below `root`, and `root` itself, sorted by path, including nested ones.

@@ -19,7 +19,7 @@ namespace {
 
 ShardSet resolved(const std::vector<std::string>& operands, FolderTars tars = FolderTars::plain) {
   Context context;
-  return resolve_shards(operands, context, {}, tars);
+  return resolve_shards(operands, SetVerb::list, context, {}, tars);
 }
 
 std::vector<std::string> names(const ShardSet& set) {
@@ -60,7 +60,7 @@ TEST_CASE("a folder's compressed tars are taken where they are asked for, else p
   }
   CHECK(names(resolved({dir.path()}, FolderTars::all)) == Names{"a.tar.gz", "b.tgz", "c.tar.zst", "d.tar"});
   Context context;
-  const ShardSet set = resolve_shards({dir.path()}, context);
+  const ShardSet set = resolve_shards({dir.path()}, SetVerb::list, context);
   CHECK(names(set) == Names{"d.tar"});
   REQUIRE(context.warnings().size() == 1);
   CHECK(context.warnings()[0].code == "compressed_passed_over");
@@ -78,20 +78,17 @@ TEST_CASE("a folder of compressed tars alone is refused with the command that un
   CHECK(code_of({dir.path(), dir.path("empty")}) == ErrorCode::unsupported);
 }
 
-TEST_CASE("a set is one of a folder's also if all its shards are gone, a hidden folder is none") {
-  const TempDir dir;
-  write_file(dir.path("sets/train/manifest.json"), "{}");
-  write_file(dir.path("sets/val/a.tar"), "");
-  write_file(dir.path("sets/.trash/b.tar"), "");
-  write_file(dir.path("sets/notes/c.txt"), "");
-  CHECK(sets_in(dir.path("sets")) == std::vector<std::string>{dir.path("sets/train"), dir.path("sets/val")});
-}
-
-TEST_CASE("a folder of sets names one of them") {
+TEST_CASE("a folder of sets names them; a hidden folder is none") {
   TempDir dir;
   write_file(dir.path("sets/train/a.tar"), "x");
+  write_file(dir.path("sets/.trash/b.tar"), "");
   write_file(dir.path("sets/notes/a.txt"), "x");
-  CHECK_THROWS_WITH_AS(resolved({dir.path("sets")}), doctest::Contains("sets/train' does"), Error);
+  CHECK_THROWS_WITH_AS(resolved({dir.path("sets")}), doctest::Contains("sets/train'"), Error);
+  CHECK(code_of({dir.path("sets")}) == ErrorCode::conflict);
+  Context context;
+  const ShardSet set = resolve_shards({dir.path("sets")}, SetVerb::verify, context);
+  CHECK(set.operands == Names{dir.path("sets/train")});
+  CHECK(names(set) == Names{"a.tar"});
 }
 
 TEST_CASE("a part of a split archive is refused with the command that joins all parts in their order") {
@@ -124,13 +121,14 @@ TEST_CASE("the manifest beside the shards comes along; shards that it lists may 
   CHECK(set.manifest_path == dir.path(kManifestName));
 }
 
-TEST_CASE("a damaged manifest is an error, not a set without one") {
+TEST_CASE("a damaged manifest is an error of its folder, and none of tars that are named") {
   TempDir dir;
   write_file(dir.path("a.tar"), "");
   for (const char* text : {"{", "", R"({"format": "shardkit-manifest", "version": 1})"}) {
     write_file(dir.path(kManifestName), text);
     CHECK(code_of({dir.path()}) == ErrorCode::corrupt);
-    CHECK_THROWS_WITH_AS(resolved({dir.path("a.tar")}), doctest::Contains("shardctl index "), Error);
+    CHECK_THROWS_WITH_AS(resolved({dir.path()}), doctest::Contains("shardctl index "), Error);
+    CHECK_FALSE(resolved({dir.path("a.tar")}).manifest);
   }
   fs::remove(dir.path(kManifestName));
   CHECK_FALSE(resolved({dir.path()}).manifest);
@@ -143,7 +141,7 @@ TEST_CASE("another program's manifest.json is none; of a named folder a warning 
     write_file(dir.path(kManifestName), text);
     for (const char* name : {"", "a.tar"}) {
       Context context;
-      CHECK_FALSE(resolve_shards({dir.path(name)}, context).manifest);
+      CHECK_FALSE(resolve_shards({dir.path(name)}, SetVerb::list, context).manifest);
       CHECK(context.warnings().size() == (*name == '\0' ? 1 : 0));
     }
   }
@@ -225,7 +223,7 @@ TEST_CASE("a folder is no shard, whatever its name, but may hold some") {
   CHECK(names(resolved({dir.path("set/*.tar")})) == Names{"a.tar"});
   CHECK(names(resolved({dir.path("set/old.tar")})) == Names{"b.tar"});
   fs::remove(dir.path("set/a.tar"));
-  CHECK(code_of({dir.path("set")}) == ErrorCode::not_found);
+  CHECK(code_of({dir.path("set")}) == ErrorCode::conflict);  // a folder of sets
 }
 
 TEST_CASE("a folder named behind its shards is still one that has shards") {

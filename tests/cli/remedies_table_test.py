@@ -139,7 +139,8 @@ class Table(RemedyTest):
     def test_row_reshard_of_a_shard_that_got_another_member(self):
         path = self.listed_shard()
         self.append_by_tar(path, ("y.JPG", fake_jpeg(b"y")), ("y.cls", b"0"))
-        restore, command = self.found(self.shards)
+        state, restore, command = self.found(self.shards)
+        self.assertRegex(state, "^# 1 listed shard of .* is damaged, the first is 'shard-000000.tar': run the same command")
         self.assertTrue(restore.startswith("# restore"), restore)
         self.assertIn("--salvage", command)
         self.follow(command)
@@ -162,7 +163,11 @@ class Table(RemedyTest):
                     self.assertEqual(self.shardctl("stat", "OUT")["samples"], 120)
                     self.assertEqual(self.call("shardctl", "verify", "OUT").returncode, 0)
                     shutil.rmtree(self.folder / "OUT")
-                    self.follow(self.advised(self.call("shardctl", "reshard", self.shards, "OUT"), 4)[0])
+                    command, *_ = self.advised(self.call("shardctl", "reshard", self.shards, "OUT"), 4)
+                    if listed:  # it has another size than the manifest lists: a first command for that, and its own advice
+                        self.assertNotIn("--mark-duplicates", command)
+                        command = self.advised(self.shell(command), 4)[-1]
+                    self.follow(command)
                     self.assertEqual(self.shardctl("stat", "OUT")["samples"], 120)
 
     def test_row_salvage_leaves_out_what_is_no_tar(self):
@@ -171,7 +176,10 @@ class Table(RemedyTest):
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("x.jpg", fake_jpeg())
         self.assertIn("unpack it", self.call("shardctl", "verify", self.shards).stdout)
-        for command in (*self.found(self.shards), self.advised(self.call("shardctl", "reshard", self.shards, "OUT"), 4)[0]):
+        state, *remedies = self.found(self.shards)
+        self.assertRegex(state, "^# 1 listed shard of .* is damaged, the first is 'shard-000000.tar': run the same command")
+        self.assertTrue(remedies)
+        for command in (*remedies, *self.advised(self.call("shardctl", "reshard", self.shards, "OUT"), 4)):
             self.follow(command)
             self.sound("OUT")
             self.assertEqual(self.shardctl("stat", "OUT")["samples"], 60)
@@ -304,8 +312,11 @@ class Table(RemedyTest):
     def test_row_reshard_for_ranks(self):
         self.write_shards(a=self.samples(*range(8)))
         refused = self.call("shardctl", "stage", self.shards, "node", "--rank", "1", "--world", "2")
-        self.follow(self.advised(refused, 2)[0])
+        index, command = self.advised(refused, 2)  # the first of a warning, which names the state of the source
+        self.follow(command)
         self.sound("OUT")
+        self.follow(index)
+        self.sound(self.shards)
         self.shardctl("stage", "OUT", "node", "--rank", "1", "--world", "2")
         self.sound("node")
 
@@ -410,9 +421,23 @@ class Table(RemedyTest):
     def test_row_index_replace(self):
         self.make_tree()
         self.shardctl("convert", "src", self.shards, "--samples", "30")
-        (self.folder / self.shards / "manifest.json").unlink()
-        self.follow(self.advised(self.call("shardctl", "index", self.shards), 4)[0])
+        (command,) = self.advised(self.call("shardctl", "index", self.shards), 4)
+        self.follow(command)
         self.assertEqual(list((self.folder / self.shards / ".shardkit").glob("plan*")), [])
+        self.sound(self.shards)
+
+    def test_row_index_replace_of_a_damaged_manifest_without_a_plan(self):
+        self.write_shards(a=self.samples(1, 2))
+        self.shardctl("index", self.shards)
+        (self.folder / self.shards / "manifest.json").write_bytes(b"")
+        refused = self.call("shardctl", "stat", self.shards)
+        self.assert_error(refused, 4, "the manifest of", "is damaged", "restore it from a copy, or use",
+                          "which gives up class names and original paths")
+        finished = self.call("shardctl", "verify", self.shards, "--json", "-")
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        (command,) = self.advised(refused, 4)
+        self.assertIn(f"`{command}`", result_of(finished)["result"]["remedies"][0])
+        self.follow(command)
         self.sound(self.shards)
 
     def staged(self):
@@ -458,8 +483,8 @@ class Table(RemedyTest):
         self.make_tree()
         self.shardctl("convert", "src", self.shards, "--samples", "30", "--part", "0/2")
         refused = self.call("shardctl", "index", self.shards)
-        self.assertEqual(refused.returncode, 4)
-        self.assertIn("has not finished", refused.stderr)
+        self.assert_error(refused, 4, "part 1 of", "is missing")
+        self.assertEqual(self.shell(self.advised(refused, 4)[0]).stdout, "1\n")
         self.assertEqual(self.call("shardctl", "index", self.shards, "--output", "other").returncode, 4)
         for tar in (self.folder / self.shards).glob("*.tar"):
             tar.unlink()
@@ -471,15 +496,30 @@ class Table(RemedyTest):
         self.follow(self.advised(self.call(*collect), 5)[0])
         self.assertEqual(self.call(*collect).returncode, 0)
 
-    def test_row_move_away(self):
+    def extra(self, *names):
+        """What is advised about these tars that the manifest does not list, in words: both ways work. They are moved away."""
+        one = len(names) == 1
+        (advice,) = self.found(self.shards)
+        self.assertEqual(advice, f"# {len(names)} tar{'' if one else 's'} of '{self.shards}' {'is' if one else 'are'} not in its "
+                         f"manifest, the first is '{names[0]}': move {'it' if one else 'them'} out of the folder, or name listed "
+                         "and extra tars together to reshard")
+        tars = sorted((self.folder / self.shards).glob("*.tar"))
+        self.shardctl("reshard", *tars, "together", "--salvage", "--mark-duplicates")
+        (self.folder / "EXTRA").mkdir(exist_ok=True)
+        for name in names:
+            (self.folder / self.shards / name).rename(self.folder / "EXTRA" / name)
+        self.sound(self.shards)
+        together, listed = (self.shardctl("stat", name)["samples"] for name in ("together", self.shards))
+        self.assertGreater(together, listed)
+        shutil.rmtree(self.folder / "together")
+
+    def test_tars_that_no_manifest_lists_are_moved_away_or_named(self):
         shard = self.converted()[1]
-        for name in ("0 copy", "z copy"):
-            with self.subTest(name):
-                shutil.copy(shard, shard.with_name(f"{name}.tar"))
-                (command,) = self.found(self.shards)
-                self.follow(command)
-                self.sound(self.shards)
-                self.assertEqual((self.folder / f"EXTRA/{name}.tar").read_bytes(), shard.read_bytes())
+        for names in (("0 copy.tar",), ("z copy.tar",), ("0 copy.tar", "z copy.tar")):
+            with self.subTest(names):
+                for name in names:
+                    shutil.copy(shard, shard.with_name(name))
+                self.extra(*names)
 
     def moved_away(self, path, *command, exit_code=4):
         """The refusal of `command`, whose only advice that is a command keeps the content of `path` and makes `command` work."""
@@ -494,17 +534,14 @@ class Table(RemedyTest):
         shutil.rmtree(self.folder / "EXTRA")
         self.shardctl(*command)
 
-    def test_row_move_away_what_stands_where_a_verb_writes(self):
+    def test_row_move_away(self):
         self.converted()
         (self.folder / "node").mkdir()
-        for name in ("manifest.json", "shard-000001.tar"):
-            with self.subTest(name):
-                path = self.folder / "node" / name
-                path.write_text("the only copy of something")
-                self.moved_away(path, "stage", self.shards, "node")
-                self.sound("node")
-                shutil.rmtree(self.folder / "node")
-                (self.folder / "node").mkdir()
+        (self.folder / self.shards / "notes.txt").write_text("about the set")
+        path = self.folder / "node" / "notes.txt"
+        path.write_text("the only copy of something")
+        self.moved_away(path, "stage", self.shards, "node")
+        self.sound("node")
         self.shardctl("extract", self.shards, "back")
         for name in ("class_0/img_000.jpg", "class_1"):
             with self.subTest(name):
@@ -527,9 +564,7 @@ class Table(RemedyTest):
         shards = self.converted()
         with tarfile.open(shards[0].with_name("foreign.tar"), "w") as foreign:
             foreign.add(self.folder / "src", "src")
-        (command,) = self.found(self.shards)
-        self.follow(command)
-        self.sound(self.shards)
+        self.extra("foreign.tar")
 
     def test_row_reshard_writes_indexes_again(self):
         shards = self.converted()
@@ -547,7 +582,7 @@ class Table(RemedyTest):
         shard.unlink()
         (self.folder / self.shards / "manifest.json").unlink()
         (advice,) = self.found(self.shards)
-        self.assertIn("run the command that writes this set again", advice)
+        self.assertRegex(advice, r"^# the convert into .* has not finished \(1 shard is missing\): run the same convert again")
         self.shardctl("convert", "src", self.shards, "--samples", "30")
         self.sound(self.shards)
         self.assertEqual(shard.read_bytes(), content)
@@ -562,7 +597,8 @@ class Table(RemedyTest):
         target = self.staged()
         self.shardctl("cache", "release", target, "--all")
         self.write_tar("other/c.tar", self.samples(5))
-        self.follow(self.advised(self.call("shardctl", "stage", "other", target), 4)[0])
+        *_, evict = self.advised(self.call("shardctl", "stage", "other", target), 4)
+        self.follow(evict)
         self.shardctl("stage", "other", target)
         self.shardctl("cache", "check", target)
 

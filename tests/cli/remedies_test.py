@@ -284,9 +284,10 @@ class Caching(RemedyTest):
                 shard = next(source.glob("*.tar"))
                 damage(shard)
                 refused = self.call("shardctl", "stage", source, f"{name} refused")
-                verify, salvage = self.advised(refused, 4)
+                *verify, salvage = self.advised(refused, 4)
                 self.assertIn(shard.name, refused.stderr)
-                self.assertEqual(self.shell(verify).returncode, 3)
+                for command in verify:
+                    self.assertEqual(self.shell(command).returncode, 3)
                 self.follow(salvage.replace("OUT", f"'{name} sound'"))
                 self.shardctl("stage", f"{name} sound", f"{name} staged")
 
@@ -370,21 +371,31 @@ class Indexing(RemedyTest):
         self.shardctl("convert", "src", self.set, "--samples", "30")
 
     def test_a_set_without_its_manifest_is_indexed_after_one_command(self):
+        manifest = (self.set / "manifest.json").read_bytes()
         (self.set / "manifest.json").unlink()
-        for options in ((), ("--dali",)):
+        for options in ((), ("--dali",), ("--replace",)):
             finished = self.call("shardctl", "index", self.set, *options)
-        self.assertIn("manifest.json is missing", finished.stderr)
+            self.assert_error(finished, 4, "are there, its manifest is not written")
         self.assertNotIn("--dali", finished.stderr)
-        self.follow(self.advised(finished, 4)[0])
+        (command,) = self.advised(finished, 4)
+        self.follow(command)
+        self.assertEqual((self.set / "manifest.json").read_bytes(), manifest)
         self.shardctl("index", self.set, "--dali")
         self.shardctl("verify", self.set)
 
-    def test_a_tar_too_many_is_named_and_one_command_gives_up_the_rest(self):
+    def test_a_tar_too_many_is_named_and_both_advices_about_it_work(self):
+        before = tree(self.set)
         self.write_tar(self.set / "zz.tar", [("z.jpg", fake_jpeg(b"z")), ("z.cls", b"0")])
         finished = self.call("shardctl", "index", self.set, "--dali")
-        self.assertIn("'zz.tar'", finished.stderr)
-        self.follow(self.advised(finished, 4)[0])
-        self.assertEqual(self.shardctl("index", self.set, "--dali")["shards"], 4)
+        self.assert_error(finished, 4, "1 tar of", "is not in its manifest, the first is 'zz.tar'",
+                          "move it out of the folder, or name listed and extra tars together to reshard")
+        self.assertNotIn("`", finished.stderr)
+        self.shardctl("reshard", *sorted(self.set.glob("*.tar")), "OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 91)
+        (self.set / "zz.tar").rename(self.folder / "zz.tar")
+        self.assertEqual(tree(self.set), before)
+        self.assertEqual(self.shardctl("index", self.set, "--dali")["shards"], 3)
+        self.assertEqual(self.shardctl("verify", self.set)["errors"], 0)
 
 
 class Merging(RemedyTest):
@@ -393,12 +404,27 @@ class Merging(RemedyTest):
         target = f"sets {AWKWARD}"
         for part in ("0/2", "1/2"):
             self.shardctl("convert", "src", target, "--split", "a=0.5,b=0.5", "--samples", "10", "--part", part)
-        commands = self.advised(self.call("shardctl", "merge", target), 4)
-        self.assertEqual(len(commands), 2)
-        for command in commands:
-            self.follow(command)
+        self.assert_error(self.call("shardctl", "stat", target), 4, "has the sets of a split", *self.names(target))
         for name in ("a", "b"):
-            self.assertEqual(self.shardctl("verify", self.folder / target / name)["errors"], 0)
+            (command,) = self.advised(self.call("shardctl", "stat", f"{target}/{name}"), 4)
+            self.follow(command)
+            self.assertEqual(self.shardctl("verify", f"{target}/{name}")["errors"], 0)
+
+    def names(self, target):
+        return [f"'{target}/{name}'" for name in ("a", "b")]
+
+    def test_the_sets_of_a_split_are_merged_by_one_command(self):
+        self.make_tree()
+        for part in ("0/2", "1/2"):
+            self.shardctl("convert", "src", "sets", "--split", "a=0.5,b=0.5", "--samples", "10", "--part", part)
+        unfinished = self.call("shardctl", "verify", "sets", "--json", "-")
+        self.assertEqual(unfinished.returncode, 3)
+        result = result_of(unfinished)["result"]
+        self.assertEqual([problem["code"] for problem in result["problems"]], ["set_unfinished"] * 2)
+        for name, advice in zip(self.names("sets"), result["remedies"]):
+            self.assertIn(f"all shards of {name} are there, its manifest is not written: `shardctl merge {name[1:-1]}`", advice)
+        self.assertEqual(self.shardctl("merge", "sets")["samples"], 90)
+        self.assertEqual(self.shardctl("verify", "sets")["errors"], 0)
 
     def test_parts_of_another_division_do_not_matter(self):
         self.make_tree()
@@ -408,7 +434,7 @@ class Merging(RemedyTest):
         self.assertEqual(unfinished.returncode, 3)
         (problem,) = result_of(unfinished)["result"]["problems"]
         self.assertEqual(problem["code"], "set_unfinished")
-        self.assertIn("are not joined", problem["text"])
+        self.assertIn("all shards of 'set' are there, its manifest is not written", problem["text"])
         self.shardctl("merge", "set")
         self.assertEqual(self.shardctl("verify", "set")["errors"], 0)
         self.assertEqual(list((self.folder / "set/.shardkit").glob("part-*")), [])
@@ -417,7 +443,9 @@ class Merging(RemedyTest):
         self.make_tree()
         for part in ("0/2", "1/3"):
             self.shardctl("convert", "src", "set", "--samples", "10", "--part", part)
-        self.assert_error(self.call("shardctl", "merge", "set"), 4, "run the other parts of one")
+        refused = self.call("shardctl", "merge", "set")
+        self.assert_error(refused, 4, "part 1 of 'set' is missing", "run these parts again")
+        self.assertEqual(self.shell(self.advised(refused, 4)[0]).stdout, "1\n")
         self.shardctl("convert", "src", "set", "--samples", "10", "--part", "1/2")
         self.shardctl("merge", "set")
 
@@ -430,8 +458,8 @@ class Merging(RemedyTest):
         target = f"set {AWKWARD}"
         convert = ("convert", "src", target, "--samples", "90")
         self.assertEqual(self.call("shardctl", *convert).returncode, 4)
-        self.assert_error(self.call("shardctl", "merge", target), 4, "no part has finished", "class_1/img_000.jpg",
-                          "class_1/img_001.jpg", "run its command again")
+        self.assert_error(self.call("shardctl", "merge", target), 4, "has not finished (1 shard is missing)",
+                          "class_1/img_000.jpg", "class_1/img_001.jpg", "run the same convert again, which continues it")
         for path, content in zip(bad, good):
             path.write_bytes(content)
         self.shardctl(*convert)
@@ -443,17 +471,21 @@ class Merging(RemedyTest):
         self.shardctl("plan", "src", "-o", "plan", "--samples", "10", "--parts", "3")
         convert = ("convert", "src", target, "--plan", "plan", "--part")
         failed = [part for part in ("0/3", "1/3", "2/3") if self.call("shardctl", *convert, part).returncode == 4]
+        self.assertEqual(len(failed), 1)
+        number = failed[0][0]
+        refused = self.call("shardctl", "merge", target)
+        self.assert_error(refused, 4, f"part {number} of", "is missing", "class_1/img_000.jpg", "--on-bad skip")
+        parts, merge = self.advised(refused, 4)
+        self.assertEqual(self.shell(parts).stdout, f"{number}\n")
         for name in (self.folder / target / ".shardkit").glob("part-*.json"):
             name.unlink()
-        self.assertEqual(len(failed), 1)
-        refused = self.call("shardctl", "merge", target)
-        self.assert_error(refused, 4, "part 0/3", "3 parts of 3 are missing")
-        self.follow(self.advised(refused, 4)[0])
+        self.assert_error(self.call("shardctl", "merge", target), 4, "1 shard is missing", "class_1/img_000.jpg")
         for part in sorted({"0/3", "1/3", "2/3"} - set(failed)):
             self.shardctl(*convert, part)
-        self.assert_error(self.call("shardctl", "merge", target), 4, f"part {failed[0]} has failed", "class_1/img_000.jpg")
+        self.assert_error(self.call("shardctl", "merge", target), 4, f"part {number} of", "is missing", "class_1/img_000.jpg")
         self.shardctl(*convert, failed[0], "--on-bad", "skip")
-        self.shardctl("merge", target)
+        self.follow(merge)
+        self.assertEqual(self.shardctl("verify", target)["samples"], 89)
 
     def test_shards_of_others_are_indexed_instead(self):
         self.write_tar(f"x {AWKWARD}/a.tar", [("a.jpg", fake_jpeg(b"a")), ("a.cls", b"0")])
@@ -629,8 +661,9 @@ class Measuring(RemedyTest):
         self.assertTrue((self.folder / shards / "manifest.json").exists())
         path = self.folder / shards / "a.tar"
         path.write_bytes(path.read_bytes()[:9000])
-        (command,) = self.advised(self.call("iobench", "read", shards, "--budget", "1"), 0)
-        self.assertEqual(self.shell(command).returncode, 3)
+        advised = {command.split()[1]: command for command in self.advised(self.call("iobench", "read", shards, "--budget", "1"), 0)}
+        self.assertEqual(self.shell(advised["verify"]).returncode, 3)
+        self.follow(advised["reshard"])  # of the state of the set, which lost bytes of a listed shard
 
     def test_only_stores_are_said_to_be_measured(self):
         for verb in ("env", "watch"):

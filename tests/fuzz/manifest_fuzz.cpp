@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(read_manifest(write_manifest(manifest), "fuzz") == manifest);
   });
   fuzz::may_fail_with(refusals, [&] {
-    const StagedMarker marker = read_staged_marker(text, "fuzz");
-    fuzz::promise(read_staged_marker(write_staged_marker(marker), "fuzz") == marker);
+    const StagedMarker marker = formats::read_staged_marker(text, "fuzz");
+    fuzz::promise(formats::read_staged_marker(write_staged_marker(marker), "fuzz") == marker);
   });
   fuzz::may_fail_with(refusals, [&] { read_wids_index(text, "fuzz"); });
   is_wids_index(text);

@@ -11,12 +11,12 @@ using namespace shardkit::staging;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = as_text(fuzz::bytes_of(data, size));
   StageJournal::State at_once;
-  StageJournal::take(text, at_once);
+  at_once.take(text);
   fuzz::promise(at_once.read == text.rfind('\n') + 1);
   StageJournal::State in_pieces;
   for (std::size_t seen = 0; seen < size;) {
     seen = std::min(size, seen + 7 + seen / 3);
-    StageJournal::take(text.substr(in_pieces.read, seen - in_pieces.read), in_pieces);
+    in_pieces.take(text.substr(in_pieces.read, seen - in_pieces.read));
   }
   fuzz::promise(in_pieces.read == at_once.read && in_pieces.set.has_value() == at_once.set.has_value());
   fuzz::promise(!at_once.set || (in_pieces.set->is(*at_once.set) && in_pieces.set->source == at_once.set->source));

@@ -39,7 +39,7 @@ struct Staged {
     sample.make();
     StagedMarker marker = *find_staged_marker(dir.path());
     marker.manifest = xxh3_128(as_bytes(text));
-    write_file(dir.path(kStagedMarkerPath), write_staged_marker(marker));
+    write_file(dir.path(kStagedMarkerPath), formats::write_staged_marker(marker));
   }
   void lose_journal() const { std::filesystem::remove(dir.path(kStageJournalPath)); }
   bool evict() const {
@@ -61,7 +61,7 @@ TEST_CASE("a lost journal is restored from the marker if its number and size are
   CHECK(journal.set->source == "/source");
   CHECK(journal.files.at("1.tar").pin == to_hex(xxh3_128(as_bytes("one"))));
   CHECK_FALSE(journal.files.at("1.tar").found);
-  CHECK_FALSE(journal.files.at("1.tar").is_unchanged_at(staged.dir.path("1.tar")));  // the next stage reads it
+  CHECK_FALSE(is_unchanged_at(journal.files.at("1.tar"), staged.dir.path("1.tar")));  // the next stage reads it
 }
 
 TEST_CASE("among other files, those that the manifest of the marker lists are restored") {

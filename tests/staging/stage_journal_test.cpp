@@ -94,11 +94,11 @@ TEST_CASE("a line that was cut, and lines of another kind, are left out") {
   const std::string text = read_file(fixture.path);
   for (std::size_t cut = 0; cut < text.size(); ++cut) {
     StageJournal::State state;
-    StageJournal::take(text.substr(0, cut), state);
+    state.take(text.substr(0, cut));
     CHECK(state.files.empty());
   }
   StageJournal::State state;
-  StageJournal::take("x\t1\t2\nfile\t1\tnot a hash\tpin\tname\n\nfile\tx\t" + to_hex(kHash) + "\tp\tn\n", state);
+  state.take("x\t1\t2\nfile\t1\tnot a hash\tpin\tname\n\nfile\tx\t" + to_hex(kHash) + "\tp\tn\n");
   CHECK(state.files.empty());
   CHECK_FALSE(state.set);
 }
@@ -121,11 +121,11 @@ TEST_CASE("a changed byte never makes a file look complete and unchanged that th
     std::string changed = text;
     changed[at] = static_cast<char>(changed[at] ^ 1);
     StageJournal::State read;
-    StageJournal::take(changed, read);
+    read.take(changed);
     for (const auto& [name, file] : read.files) {
       REQUIRE(state.files.contains(name));
-      if (name == "a") CHECK_FALSE(file.is_unchanged_at(dir.path(name)));
-      if (name == "b" && file.is_unchanged_at(dir.path(name))) CHECK(file.pin == "v1");
+      if (name == "a") CHECK_FALSE(is_unchanged_at(file, dir.path(name)));
+      if (name == "b" && is_unchanged_at(file, dir.path(name))) CHECK(file.pin == "v1");
     }
     CHECK((!read.set || read.set->source == "source"));
   }
@@ -154,29 +154,29 @@ TEST_CASE("a file is unchanged as long as size, modification time and inode are 
   journal.record("data", {10, "v1", {5, 6}, false, seen});
   const auto known = [&] { return StageJournal::read(fixture.path).files.at("data"); };
   CHECK(known().seen == seen);
-  CHECK(known().is_unchanged_at(path));
+  CHECK(is_unchanged_at(known(), path));
   SUBCASE("of another file") {
     write_file(path + "2", "0123456789");
     std::filesystem::last_write_time(path + "2", std::filesystem::last_write_time(path));
     std::filesystem::rename(path + "2", path);
-    CHECK_FALSE(known().is_unchanged_at(path));
+    CHECK_FALSE(is_unchanged_at(known(), path));
   }
   SUBCASE("written again") {
     std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
-    CHECK_FALSE(known().is_unchanged_at(path));
+    CHECK_FALSE(is_unchanged_at(known(), path));
   }
   SUBCASE("a pipe") {
     std::filesystem::remove(path);
     REQUIRE(::mkfifo(path.c_str(), 0666) == 0);
-    CHECK_FALSE(known().is_unchanged_at(path));
+    CHECK_FALSE(is_unchanged_at(known(), path));
     CHECK_FALSE(size_on_disk(path));
   }
   SUBCASE("never seen") {
     journal.record("data", {10, "v1", {5, 6}});
-    CHECK_FALSE(known().is_unchanged_at(path));
+    CHECK_FALSE(is_unchanged_at(known(), path));
   }
   SUBCASE("marked as damaged") {
     journal.record("data", {10, std::string(kDamagedPin), {5, 6}, false, seen});
-    CHECK_FALSE(known().is_unchanged_at(path));
+    CHECK_FALSE(is_unchanged_at(known(), path));
   }
 }

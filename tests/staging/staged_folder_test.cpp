@@ -162,6 +162,15 @@ TEST_CASE("links, hidden folders, shards that were not staged and evicted folder
   CHECK(paths_below(dir).empty());
 }
 
+TEST_CASE("a folder whose journal names no file is none, unless parts of files or a lease wait for their stage") {
+  const TempDir dir;
+  StagedSample{dir.path("a"), {}, false}.make();
+  CHECK_FALSE(look_at_staged(dir.path("a")));
+  SUBCASE("parts") { write_file(dir.path("a/.shardkit/staging/x.partial"), std::string(10'000, 'x')); }
+  SUBCASE("a lease") { take_lease(*posix_file_system(), dir.path("a"), {"job", kNow, kNow + 1h}); }
+  CHECK(look_at_staged(dir.path("a"))->state == StagedState::partial);
+}
+
 TEST_CASE("a cache that is not there is an error with its path") {
   const auto failure = failure_of([] { staged_folders("/absent/cache", {}); });
   CHECK(failure == ErrorCode::not_found);

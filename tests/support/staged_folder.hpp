@@ -36,7 +36,7 @@ struct StagedSample {
     const shardkit::staging::StagedMarker marker{
         source, shardkit::staging::Verified::checksum, "", journal.set->hash, content.size(), bytes, {}};
     if (complete)
-      write_file(path(shardkit::staging::kStagedMarkerPath), shardkit::staging::write_staged_marker(marker));
+      write_file(path(shardkit::staging::kStagedMarkerPath), shardkit::formats::write_staged_marker(marker));
     touch(complete ? shardkit::staging::kStagedMarkerPath : shardkit::staging::kStageJournalPath, used);
   }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -14,6 +15,8 @@
 #include <sys/vfs.h>
 
 #include "catalog/operands.hpp"
+#include "catalog/set_listing.hpp"
+#include "catalog/set_rules.hpp"
 #include "catalog/shard_faults.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
@@ -22,6 +25,7 @@
 #include "core/remedies.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
 #include "io/publish.hpp"
@@ -111,35 +115,33 @@ class InputFinder {
     const std::size_t before = input_.files.size();
     switch (named.location.kind) {
       case catalog::ObjectLocation::Kind::local:
-        add_folder(named.path);
+        if (!add_set(catalog::look_at(*input_.inputs, named, {}))) add_files_below(named.path);
         break;
       case catalog::ObjectLocation::Kind::bucket:
         add_bucket_folder(named);
         break;
-      case catalog::ObjectLocation::Kind::web:  // one request, however many shards; they are read in any version
-        for (const catalog::ShardFile& shard : catalog::shards_by_manifest(named, *input_.inputs)) {
-          add_file(shard.path, shard.bytes, true);
-        }
+      case catalog::ObjectLocation::Kind::web:  // a few requests, however many shards; they are read in any version
+        add_web_folder(named);
         break;
     }
-    refuse_lost_shards(named.path, before);
     if (input_.files.size() > before) return;
     throw Error(ErrorCode::not_found, At{named.path}, "folder '{}' contains no files to read", named.path);
   }
 
-  /// The files beside shards that are all gone are not data.
-  void refuse_lost_shards(const std::string& folder, std::size_t before) try {
-    if (std::any_of(input_.files.begin() + static_cast<std::ptrdiff_t>(before), input_.files.end(),
-                    [](const InputFile& file) { return file.is_shard; }))
-      return;
-    const auto manifest = catalog::find_manifest(*input_.inputs, folder);
-    if (!manifest || manifest->shards.empty()) return;
-    std::vector<std::string> missing;
-    for (const formats::ManifestShard& shard : manifest->shards) missing.push_back(shard.name);
-    throw Error(ErrorCode::not_found, At{folder}, "{}; {}", catalog::missing_from(folder, missing),
-                catalog::kRestoreShards);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;  // a file of another program has the name of a manifest
+  /// Adds the shards of a set, compressed ones only if it has no others; false if it has none itself.
+  bool add_set(const catalog::SeenSet& seen) {
+    catalog::enforce(catalog::SetVerb::measure, seen, context_);
+    bool has_shards = false;
+    for (const catalog::GroupMember& member : seen.members) has_shards = add_set(member.seen) || has_shards;
+    const std::vector<catalog::Listing::File> shards = seen.shards();
+    for (const catalog::Listing::File& shard : shards)
+      add_file(io::join_path(seen.folder, shard.name), shard.bytes.value_or(0), true);
+    if (!shards.empty() || seen.packed.empty()) return has_shards || !shards.empty();
+    for (const std::string& name : seen.packed) {
+      const std::string path = io::join_path(seen.folder, name);
+      add_file(path, is_local(path) ? 0 : input_.inputs->find(path).value().size, true);
+    }
+    return true;
   }
 
   void add_file(const std::string& path, std::uint64_t bytes, bool is_shard) {
@@ -155,20 +157,37 @@ class InputFinder {
     add_file(named.path, 0, catalog::is_tar_name(file_name(named.path)));
   }
 
-  /// If there are shards at any depth, other files beside them (manifests, lists) are not data.
-  void add_folder(const std::string& folder) {
-    std::vector<std::string> paths = catalog::tar_names_in(folder);
-    for (std::string& name : paths) name = io::join_path(folder, name);
-    if (paths.empty()) paths = walk_folders({folder}, context_, deadline_).files;
+  /// If there are sets or shards at any depth, other files beside them (manifests, lists) are not data.
+  void add_files_below(const std::string& folder) {
+    const std::vector<std::string> paths = walk_folders({folder}, context_, deadline_).files;
     const NameTest is_shard = shards_among(paths);
+    std::set<std::string> folders;
     for (const std::string& path : paths) {
-      if (is_shard == nullptr || is_shard(path)) add_file(path, 0, is_shard != nullptr);
+      if ((is_shard != nullptr && is_shard(path)) || file_name(path) == formats::kManifestName)
+        folders.insert(io::parent_folder(path));
     }
+    folders.erase(folder);  // looked at already
+    bool has_shards = false;
+    for (const std::string& below : folders) {
+      const catalog::NamedInput named{catalog::parse_location(io::join_path(below, "")), below, below};
+      has_shards = add_set(catalog::look_at(*input_.inputs, named, {})) || has_shards;
+    }
+    if (has_shards) return;
+    for (const std::string& path : paths) add_file(path, 0, false);
   }
 
-  /// As add_folder().
+  void add_web_folder(const catalog::NamedInput& named) {
+    const catalog::SeenSet seen = catalog::look_at(*input_.inputs, named, {});
+    if (seen.as<catalog::Empty>() || seen.as<catalog::Files>())
+      input_.inputs->list(named.location);  // reports that there is no listing, and what to do
+    add_set(seen);
+  }
+
+  /// As add_files_below().
   void add_bucket_folder(const catalog::NamedInput& named) {
     const std::vector<io::ObjectInfo> objects = input_.inputs->list(named.location, true);
+    const catalog::SeenSet seen = catalog::look_at(*input_.inputs, named.path, objects);
+    if (!seen.as<catalog::Foreign>() && add_set(seen)) return;
     std::vector<std::string> names;
     for (const io::ObjectInfo& object : objects) names.push_back(object.name);
     const NameTest is_shard = shards_among(names);
@@ -188,7 +207,7 @@ class InputFinder {
     const auto measure = [&](std::size_t batch) {
       const std::size_t end = std::min((batch + 1) * batch_size, files.size());
       for (std::size_t i = batch * batch_size; i < end; ++i) {
-        if (is_local(files[i].path)) files[i].bytes = file_bytes(files[i].path);
+        if (is_local(files[i].path) && files[i].bytes == 0) files[i].bytes = file_bytes(files[i].path);
       }
     };
     const std::size_t done = for_each_file((files.size() + batch_size - 1) / batch_size, context_, measure, deadline);

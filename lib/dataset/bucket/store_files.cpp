@@ -265,7 +265,8 @@ std::optional<io::ObjectInfo> StoreFiles::find(const std::string& name) {
 void StoreFiles::rename(const std::string& from, const std::string& to) {
   StoreFile& file = *unpublished(from);
   const std::string name = name_of(to);
-  const bool may_replace = !name.ends_with(".tar") && (may_replace_indexes_ || !is_index(name));
+  const bool may_replace =
+      yields(name, file.is_large()) || (!name.ends_with(".tar") && (may_replace_indexes_ || !is_index(name)));
   if (publish(file, name, !file.is_large() && may_replace)) {
     forget(from);
     return;
@@ -279,6 +280,24 @@ bool StoreFiles::rename_new(const std::string& from, const std::string& to) {
   const bool is_done = publish(*unpublished(from), name_of(to), false);
   if (is_done) forget(from);
   return is_done;
+}
+
+void StoreFiles::give_up(const std::string& path) {
+  const std::scoped_lock lock(mutex_);
+  given_up_.insert(name_of(path));
+}
+
+/// Whether an object was given up. One in the way of a file in parts, which replaces none, is removed, unless another
+/// command has replaced it since it was listed.
+bool StoreFiles::yields(const std::string& name, bool is_large) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (given_up_.erase(name) == 0) return false;
+  }
+  const auto listed = find(name);
+  const auto now = is_large && listed ? store_->find(name) : std::nullopt;
+  if (now && now->version == listed->version) store_->remove(name, stop_);
+  return true;
 }
 
 /// False if there is an object of that name with other bytes.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -29,7 +30,7 @@ struct StoreMemory {
 /// published, its upload stays open, and a later process sends only the parts that are missing. Another file is kept in
 /// the system's temporary folder until it is published as one object. Whether an object has its bytes is proved by its
 /// size and checksum. rename() of a large file, a manifest or a sample index, and rename_new(), replace no other bytes:
-/// Error{conflict}, or false; those of a claim that may replace them are replaced.
+/// Error{conflict}, or false; those of a claim that may replace them are replaced, and files that were given up.
 ///
 /// Objects are listed by the first call that needs it, and after refresh(). Throws the errors of the store, and
 /// Error{usage} for keys that are too long.
@@ -50,6 +51,7 @@ class StoreFiles final : public io::OutputFiles {
   bool rename_new(const std::string& from, const std::string& to) override;
   void sync_directory(const std::string& /*path*/) override {}
   void remove(const std::string& path) override;
+  void give_up(const std::string& path) override;
   std::optional<std::uint64_t> size_of(const std::string& path) override;
   bool exists(const std::string& path) override;
   std::unique_ptr<ByteSource> open(const std::string& path) override;
@@ -69,6 +71,7 @@ class StoreFiles final : public io::OutputFiles {
   std::optional<io::ObjectInfo> find(const std::string& name);
   StoreFile* unpublished(const std::string& path);
   bool forget(const std::string& path);
+  bool yields(const std::string& name, bool is_large);
   bool publish(StoreFile& file, const std::string& name, bool may_replace);
   bool put(StoreFile& file, const std::string& name, bool may_replace);
   bool finish(ObjectUpload& upload, const std::string& name);
@@ -82,8 +85,9 @@ class StoreFiles final : public io::OutputFiles {
   std::mutex uploads_mutex_;                                    ///< guards the next two
   std::unique_ptr<Uploads> uploads_;                            ///< after the first file or folder
   std::map<std::string, std::unique_ptr<PrefixClaim>> claims_;  ///< by folder
-  std::mutex mutex_;                                            ///< guards the next four
+  std::mutex mutex_;                                            ///< guards the next five
   bool may_replace_indexes_ = false;
+  std::set<std::string> given_up_;                                ///< names of damaged objects
   std::uint64_t created_ = 0;                                     ///< files so far: their paths differ by it
   std::map<std::string, StoreFile*> unpublished_;                 ///< by path; their writers own them
   std::optional<std::map<std::string, io::ObjectInfo>> objects_;  ///< by name; after the listing

@@ -21,6 +21,7 @@
 #include "io/publish.hpp"
 #include "staging/lost_journal.hpp"
 #include "staging/node_cache.hpp"
+#include "staging/stage_target.hpp"
 #include "sync/task_group.hpp"
 #include "system/limits.hpp"
 
@@ -83,6 +84,9 @@ class CacheCheck {
         add("incomplete", Severity::error, folder.path,
             "its marker is missing: its stage failed, was interrupted or will be repeated");
         to_stage_again_.insert(folder.path);
+      } else if (folder.marker && !folder.marker->subsets.empty()) {
+        add("partial", Severity::warning, folder.path,
+            fmt::format("it has only a part of its set: {}", fmt::join(folder.marker->subsets, ", ")));
       }
     }
     std::erase_if(folders_, [](const staging::StagedFolder& folder) {
@@ -121,6 +125,8 @@ class CacheCheck {
       found("wrong_bytes", true,
             fmt::format("its XXH3-128 is {}, but {} was staged", to_hex(hash.digest()), to_hex(file.staged.hash)));
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::not_found && staging::is_still_coming(file.folder, file.name))
+        return add("unfinished", Severity::warning, file.path(), "the stage that copied it was killed");
       if (error.code() == ErrorCode::not_found) return found("missing", false, "it was staged but no longer exists");
       if (error.code() == ErrorCode::corrupt) return found("special_file", true, "it is not a regular file");
       if (error.code() == ErrorCode::cancelled) throw;

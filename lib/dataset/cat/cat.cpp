@@ -110,8 +110,8 @@ CatResult cat(const CatOptions& options, Context& context) {
   }
   const auto name = formats::split_sample_name(options.name);
   const std::string key(name ? name->key : options.name);
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
-  refuse_unfinished(set, catalog::manifests_by_folder(set), context);
+  const catalog::ShardSet set =
+      catalog::resolve_shards(options.shards, catalog::SetVerb::list, context, options.access);
   Search search(set, key, context);
   search.run();
   if (!search.sample()) {

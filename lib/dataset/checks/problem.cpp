@@ -129,9 +129,8 @@ constexpr ProblemKind kProblemKinds[] = {
     {not_in_source, "not_in_source", kError, "the source has no file for this member"},
     {missing_from_shards, "missing_from_shards", kError, "the source's image is in none of the shards"},
 
-    {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it does not exist", Remedy::restore},
-    {set_unfinished, "set_unfinished", kError, "shards of the set are still to be written, or its parts to be merged",
-     Remedy::run_again},
+    {missing_shard, "missing_shard", kError, "the manifest lists this shard, but it does not exist", Remedy::of_state},
+    {set_unfinished, "set_unfinished", kError, "the set is not complete", Remedy::of_state},
     {extra_shard, "extra_shard", kError, "the manifest does not list this shard, but loaders would read it",
      Remedy::move_away},
     {shard_size, "shard_size", kError, "the shard's size differs from the manifest", Remedy::restore},

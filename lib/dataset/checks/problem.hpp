@@ -119,7 +119,7 @@ enum class Remedy {
   rename,           ///< gives an extension to members without one
   index,            ///< another reader's index is written again
   move_away,        ///< the shard does not belong to the set
-  run_again,        ///< the command that writes the set finishes it
+  of_state,         ///< catalog::state_advice()
   restore,          ///< no command: the bytes have to come from a copy or from the source again
 };
 

@@ -42,13 +42,14 @@ class Conversion {
         plan_(open_plan()),
         job_(target, options, planned_parts(), files, context) {}
 
-  ConvertResult run() try {
+  ConvertResult run() {
     plan_sets();
     job_.settle_part();
     if (!options_.dry_run) {
       for (std::size_t i = 0; i < amendments_.size(); ++i) job_.reopen(job_.sets()[i], amendments_[i].reopened);
     }
     job_.resume(result_);
+    if (is_repair_) refuse_whole_sets();
     if (options_.dry_run) return std::move(result_);
     for (std::size_t i = 0; i < amendments_.size(); ++i) write_set(job_.sets()[i], amendments_[i]);
     if (!open_.empty() || over_budget_) {
@@ -56,6 +57,7 @@ class Conversion {
     } else {
       refuse_empty_sets();
     }
+    if (is_repair_ && options_.append && !result_.failure) throw TargetChanged();  // to a whole set by now
     result_.kept_bad = images_counted_.kept_bad;
     result_.resized = images_counted_.resized;
     result_.resized_at_lower_quality = images_counted_.other_quality;
@@ -65,12 +67,9 @@ class Conversion {
     }
     warn_of_images();
     return std::move(result_);
-  } catch (const Error&) {
-    // It may be due to another run that added the same files.
-    if (std::ranges::any_of(job_.sets(), [](const OutputSet& set) { return set.has_append_ended(); }))
-      throw TargetChanged();
-    throw;
   }
+
+  const ConvertJob& job() const { return job_; }
 
  private:
   /// The given plan, the source's own train/ and val/ folders, the shares of --split, or the whole source.
@@ -83,10 +82,13 @@ class Conversion {
       if (options_.append) throw usage_error("--append makes its own plan; leave out --plan");
       const formats::PlanReader plan(*plan_, plan_path_);
       require_folders(images_, plan.head());
+      planned_ = plan.head();
       // Bad images that are kept are different bytes: the plan must contain that option.
       const OnBad planned = planned_choice(plan.head(), "on_bad", kDefaultOnBad);
       on_bad_ = planned == OnBad::keep ? planned : options_.sharding.on_bad.value_or(planned);
-      OutputSet& set = add_set("");
+      add_sets({""});
+      if (is_repair_) return follow_plans();
+      OutputSet& set = job_.sets().front();
       expect_stages(0, 0);
       job_.prepare(set);
       const auto copy = [&](ByteSink& sink) {
@@ -99,9 +101,10 @@ class Conversion {
     } else if (!rule.shares.empty()) {
       plan_shares(rule);
     } else {
-      OutputSet& set = add_set("");
+      add_sets({""});
+      if (is_repair_) return follow_plans();
       expect_stages(1, 1);
-      adopt(set, scan(known_images(), {}), {});
+      adopt(job_.sets().front(), scan(known_images(), {}), {});
     }
   }
 
@@ -139,7 +142,8 @@ class Conversion {
                   fmt::join(folders.names, ", "));
     }
     from_set_folders_ = true;
-    for (const std::string& name : folders.names) add_set(name);
+    add_sets(folders.names);
+    if (is_repair_) return follow_plans();
     expect_stages(folders.names.size(), folders.names.size());
     for (OutputSet& set : job_.sets()) {
       adopt(set, scan(known_images(set.name), {set.name, folders.classes}), {.options = {{"set", set.name}}});
@@ -147,7 +151,10 @@ class Conversion {
   }
 
   void plan_shares(const SplitRule& rule) {
-    for (const SplitShare& share : rule.shares) add_set(share.name);
+    std::vector<std::string> names;
+    for (const SplitShare& share : rule.shares) names.push_back(share.name);
+    add_sets(names);
+    if (is_repair_) return follow_plans();
     expect_stages(1, rule.shares.size());
     ScannedSource source = scan(known_images(), {});
     find_groups(source, sharding_, rule, context_);
@@ -170,16 +177,76 @@ class Conversion {
     if (is_new) warn_of_small_classes(divided, rule, name_of, context_);
   }
 
-  OutputSet& add_set(const std::string& name) {
-    OutputSet& set = job_.add_set(name);
-    set.refuse_foreign();
-    if (options_.append) {
-      job_.begin_append(set, options_.discard);
-      earlier_.add(set, folder_of(set));
-      left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
+  using Seen = std::shared_ptr<const catalog::SeenSet>;
+
+  /// Adds the sets. All of them are repaired first if one needs that.
+  void add_sets(const std::vector<std::string>& names) {
+    std::vector<Seen> seen;
+    for (const std::string& name : names)
+      seen.push_back(job_.look(name, options_.append ? catalog::SetVerb::append : catalog::SetVerb::convert));
+    is_repair_ = std::ranges::any_of(seen, [&](const Seen& set) { return is_repaired(*set); });
+    if (is_repair_ && options_.append) job_.take_all_parts();  // parts are of what is added
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      OutputSet& set = job_.add_set(names[i], seen[i], is_repair_ ? Plans::all : Plans::last);
+      if (options_.append && !is_repair_) begin_append(set);
+      while (amendments_.size() < job_.sets().size()) take_facts(job_.sets()[amendments_.size()]);
     }
+  }
+
+  /// Whether the set lacks things that its plans describe, whatever the source has now. What is new in the source is
+  /// for
+  /// --append, which a set of several plans has had.
+  bool is_repaired(const catalog::SeenSet& seen) const {
+    const bool is_extended = seen.plans.size() > 1;
+    const bool is_unlisted = seen.as<catalog::Writing>() || seen.as<catalog::Unmerged>();
+    if (options_.append) return seen.as<catalog::Damaged>() || (is_extended && is_unlisted);
+    if (seen.as<catalog::Appending>() || seen.as<catalog::Appended>()) refuse_extended(seen.folder);
+    return is_extended;
+  }
+
+  [[noreturn]] static void refuse_extended(const std::string& folder) {
+    throw Error(ErrorCode::conflict, At{folder},
+                "'{}' has shards that convert --append added: run this command with --append", folder);
+  }
+
+  void refuse_whole_sets() {
+    const auto is_whole = [](const OutputSet& set) {
+      return set.has_all_shards() && set.seen().as<catalog::Complete>() != nullptr;
+    };
+    if (!options_.append && std::ranges::all_of(job_.sets(), is_whole)) refuse_extended(job_.sets().back().folder());
+  }
+
+  /// Instead of a scan.
+  void follow_plans() {
+    expect_stages(0, 0);
+    for (OutputSet& set : job_.sets()) follow_plan(set);
+  }
+
+  /// What a set lacks is written as its plan says, also if the source has other files by now.
+  void follow_plan(OutputSet& set) {
+    if (!set.has_plan()) {
+      throw Error(ErrorCode::conflict, At{set.folder()},
+                  "'{}' is missing from the sets that --append added to; convert into another folder", set.folder());
+    }
+    const auto texts =
+        from_set_folders_ ? std::map<std::string, std::string>{{"set", set.name}} : split_texts(options_, set.name);
+    refuse_other_options(set.plan().head(), planned_ ? *planned_ : planned_head(sharding_, {.options = texts}),
+                         set.folder(), catalog::state_note(set.seen()));
+    if (!set.is_last) return;
+    job_.prepare(set);
+    if (!options_.dry_run) set.follow_plan();
+  }
+
+  void begin_append(OutputSet& set) {
+    job_.begin_append(set, options_.discard);
+    earlier_.add(set, folder_of(set));
+    left_out_.insert(earlier_.left_out().begin(), earlier_.left_out().end());
+  }
+
+  /// What the plan of a target decides.
+  void take_facts(OutputSet& set) {
     amendments_.emplace_back();
-    if (!set.has_plan()) return set;
+    if (!set.has_plan()) return;
     set.open_plan();
     const formats::PlanHead& head = set.plan().head();
     // A target that was started with an earlier default keeps it.
@@ -192,7 +259,6 @@ class Conversion {
     }
     for (const formats::IndexSkip& skip : head.skipped) left_out_.insert(skip.path);
     amendments_.back() = find_amendments(set, images_of(set), options_.identity);
-    return set;
   }
 
   /// The prefix of paths below the source in one of its set folders.
@@ -255,7 +321,12 @@ class Conversion {
       scope.start->readmitted = added.readmitted;
     }
     job_.prepare(set);
-    set.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, context_); }, options_.identity);
+    try {
+      set.adopt_plan([&](ByteSink& sink) { write_plan(source, sharding_, scope, sink, context_); }, options_.identity);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::conflict || !job_.lacks_shards(set)) throw;
+      follow_plan(set);
+    }
   }
 
   static formats::Manifest classes_of(const ScannedSource& source) {
@@ -418,6 +489,7 @@ class Conversion {
   const catalog::SourceFolder images_;
   const std::string plan_path_;  ///< empty: the source is scanned
   const std::unique_ptr<ByteSource> plan_;
+  std::optional<formats::PlanHead> planned_;  ///< of the given plan
   ConvertJob job_;
   EarlierSamples earlier_{options_.identity};
   /// Sets to which --append has nothing to add, with the classes of the source.
@@ -425,6 +497,7 @@ class Conversion {
   std::set<std::string> left_out_;     ///< by the scans of the targets' plans
   std::deque<Amendments> amendments_;  ///< of each set
   OnBad on_bad_ = options_.sharding.on_bad.value_or(kDefaultOnBad);
+  bool is_repair_ = false;         ///< the plans of the targets are followed, whatever the source has now
   bool from_set_folders_ = false;  ///< the source has its own train/ and val/ folders
   ConvertResult result_;
   ImageCounts images_counted_;
@@ -437,13 +510,7 @@ class Conversion {
 
 ConvertResult convert_files(io::OutputFiles& files, const ConvertOptions& options, const std::string& target,
                             Context& context) {
-  while (true) {
-    try {
-      return Conversion(options, files, target, context).run();
-    } catch (const TargetChanged&) {
-      context.progress().stage = 0;
-    }
-  }
+  return run_on_targets([&] { return Conversion(options, files, target, context); }, context);
 }
 
 /// A set as source and images as target are the other order, too.

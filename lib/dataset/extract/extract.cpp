@@ -144,11 +144,10 @@ class Extraction {
         options_(options),
         context_(context),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, context, options.access)),
+        set_(catalog::resolve_shards(options.shards, catalog::SetVerb::read, context, options.access)),
         lister_(set_, context),
         manifests_(catalog::manifests_by_folder(set_)),
         listed_(catalog::listed_shards(set_, manifests_)) {
-    refuse_missing(set_, manifests_);
     paths_.insert(manifests_.begin(), manifests_.end());
   }
 
@@ -396,14 +395,6 @@ ExtractResult extract(const ExtractOptions& options, Context& context) {
 }
 
 ExtractResult extract_on(io::FileSystem& files, const ExtractOptions& options, Context& context) {
-  for (const std::string& shards : options.shards) {
-    catalog::refuse_folder_of_sets(shards, [&](const std::string& set, const std::string& name) {
-      ExtractOptions other = options;
-      other.shards = {set};
-      other.target = io::join_path(options.target, name);
-      return command_text("shardctl extract", other);
-    });
-  }
   if (options.shards.size() == 1) {
     ExtractOptions other = options;
     std::swap(other.shards.front(), other.target);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/set_listing.hpp"
 #include "catalog/shard_set.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -16,7 +17,6 @@
 #include "core/text.hpp"
 #include "dataset/bucket/output_location.hpp"
 #include "dataset/checks/shard_checker.hpp"
-#include "dataset/checks/whole_set.hpp"
 #include "dataset/indexes/reader_indexes.hpp"
 #include "dataset/samples/sample_lister.hpp"
 #include "dataset/sharding/shard_target.hpp"
@@ -56,37 +56,6 @@ void refuse_subset(const catalog::ShardSet& set) {
   }
 }
 
-/// Why a manifest does not describe these very shards, judged by their sizes; empty if it does.
-std::string why_not_described(const catalog::ShardSet& set) {
-  if (!set.manifest) return "their manifest.json is missing; run the same convert or reshard again to write it";
-  const std::vector<ExpectedShard> expected = find_expectations(set);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const catalog::ShardFile& shard = set.shards[i];
-    if (expected[i].manifest == nullptr)
-      return fmt::format("their manifest.json does not list '{}'; move that one to another folder", shard.name);
-    if (expected[i].manifest->bytes != shard.bytes)
-      return fmt::format("'{}' has {} bytes, but their manifest.json lists {}", shard.name, shard.bytes,
-                         expected[i].manifest->bytes);
-  }
-  return {};
-}
-
-/// Output of convert or reshard is not replaced: it contains more than a tar.
-void refuse_converted_set(const catalog::ShardSet& set, const std::string& why) {
-  const auto refuse = [&](const std::string& path) {
-    throw Error(ErrorCode::conflict, At{path},
-                "'{}' was written together with the shards by shardctl convert or reshard, and also contains original "
-                "paths and classes; {}. To give that up and index the tars as they are, run {}",
-                path, why, remedy::in_text(remedy::index_replace(set.folder)));
-  };
-  if (set.manifest && !set.manifest->plan_hash.empty()) refuse(set.manifest_path);
-  const std::string plan = io::join_path(set.folder, formats::plan_path(0));
-  if (set.inputs->exists(plan)) refuse(plan);
-  for (const ExpectedShard& expected : find_expectations(set)) {
-    if (expected.index && !expected.index->plan.empty()) refuse(expected.index_path);
-  }
-}
-
 /// Announces a run, because a manifest written here would hide what a convert adds meanwhile.
 std::unique_ptr<io::RunFile> announce(io::OutputFiles& files, const std::string& folder) {
   auto run = begin_run(files, folder);
@@ -99,6 +68,7 @@ std::unique_ptr<io::RunFile> announce(io::OutputFiles& files, const std::string&
                 "another run writes to '{}': {}; run this command again when it has ended", folder,
                 io::describe(other));
   }
+  remove_leftovers(files, folder, *run);
   return run;
 }
 
@@ -173,62 +143,42 @@ void require_whole(const std::string& path, Context& context) {
       source, scan, [](Bytes) {}, context);
 }
 
-/// Shards that the manifest lists and that --replace would forget without a word. Returns their indexes for other
-/// readers.
-std::vector<std::string> indexes_of_missing(const std::string& folder, const std::vector<std::string>& tars,
-                                            Context& context) {
-  const std::string path = io::join_path(folder, formats::kManifestName);
-  formats::Manifest manifest;
-  try {
-    manifest = formats::read_manifest(io::read_text_file(path), path);
-  } catch (const Error&) {
-    return {};  // --replace is for damaged ones, too
-  }
-  std::erase_if(manifest.shards, [&](const auto& shard) { return std::ranges::find(tars, shard.name) != tars.end(); });
-  if (manifest.shards.empty()) return {};
-  context.warn("shards_missing", "{} of the replaced manifest not in '{}', first '{}': the new one does not list them",
-               format_count(manifest.shards.size(), "shard"), folder, manifest.shards.front().name);
+/// The indexes of other readers that shards which are no longer there have left in a folder.
+std::set<std::string> indexes_of_missing(const catalog::ShardSet& set) {
   const auto indexes_of = [&](const std::string& shard) {
-    std::set<std::string> indexes = {io::join_path(folder, formats::shard_md5_path(shard))};
+    std::set<std::string> indexes = {io::join_path(set.folder, formats::shard_md5_path(shard))};
     for (const formats::IndexKind& kind : formats::reader_index_kinds()) {
-      if (kind.shard_file != nullptr) indexes.insert(io::join_path(folder, kind.shard_file(shard)));
+      if (kind.shard_file != nullptr) indexes.insert(io::join_path(set.folder, kind.shard_file(shard)));
     }
     return indexes;
   };
   std::set<std::string> stale;
-  for (const formats::ManifestShard& shard : manifest.shards) stale.merge(indexes_of(shard.name));
-  for (const std::string& tar : tars)
-    std::erase_if(stale, [used = indexes_of(tar)](const auto& index) {
-      return used.contains(index) || !std::filesystem::exists(index);
-    });
-  return {stale.begin(), stale.end()};
+  if (!set.manifest) return stale;
+  for (const formats::ManifestShard& shard : set.manifest->shards) stale.merge(indexes_of(shard.name));
+  for (const catalog::ShardFile& shard : set.shards) {
+    for (const std::string& used : indexes_of(shard.name)) stale.erase(used);
+  }
+  return stale;
 }
 
-/// --replace: removes what convert or reshard wrote about the shards of a folder, damaged or not.
-void forget_conversion(const IndexOptions& options, Context& context) {
-  const std::string folder = options.shards.front();
+/// Nothing can be written beside shards on a web server.
+void refuse_web_folders(const std::vector<std::string>& shards) {
+  for (const std::string& operand : shards) {
+    if (!catalog::is_address(operand)) continue;
+    const catalog::ObjectLocation location = catalog::parse_location(operand);
+    if (location.kind != catalog::ObjectLocation::Kind::web) continue;
+    throw Error(ErrorCode::usage, At{location.display()},
+                "indexes cannot be written to '{}'; give a folder or s3://bucket/prefix with --output DIR",
+                location.display());
+  }
+}
+
+/// Of a folder that --replace gives.
+void check_replace(const IndexOptions& options) {
+  const std::string& folder = options.shards.front();
   if (options.shards.size() > 1 || catalog::is_address(folder) || !std::filesystem::is_directory(folder) ||
       !options.output.empty())
     throw usage_error("--replace is for the shards of one local folder, without --output; give the folder");
-  const std::string state = io::join_path(folder, formats::kStateFolder);
-  const std::vector<std::string> tars = catalog::tar_names_in(folder);
-  if (tars.empty()) return;
-  const auto files = io::posix_file_system();
-  refuse_foreign_manifest(*files, folder);
-  for (const std::string& tar : tars) require_whole(io::join_path(folder, tar), context);
-  std::vector<std::string> paths = indexes_of_missing(folder, tars, context);
-  const std::unique_ptr<io::RunFile> run = announce(*files, folder);
-  const auto is_about_shards = [](const std::string& name) {
-    return name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
-           name.ends_with(".index") || name.ends_with(".bad");
-  };
-  paths.push_back(io::join_path(folder, formats::kManifestName));
-  for (const auto& entry : std::filesystem::directory_iterator(state)) {
-    const std::string name = entry.path().filename();
-    if (is_about_shards(name)) paths.push_back(entry.path());
-    if (name.starts_with("append-")) std::filesystem::remove_all(entry.path());
-  }
-  for (const std::string& path : paths) files->remove(path);
 }
 
 /// One run of index().
@@ -237,25 +187,28 @@ class Indexing {
   Indexing(const IndexOptions& options, const catalog::ShardSet& set, OutputLocation location, Context& context)
       : kinds_(parse_index_kinds(names_of(options.readers))),
         extras_(options.extras),
+        replace_(options.replace),
         threads_(system::thread_count(options.threads)),
         set_(set),
         location_(std::move(location)),
         context_(context) {}
 
   IndexResult run() {
-    refuse_incomplete();
     refuse_shared_names(kinds_, names());
-    const std::string why_not =
-        kinds_.empty() && extras_.empty()
-            ? "nothing to index except for other readers (--dali, --wids, --energon), or other files (--extra)"
-            : why_not_described(set_);
     const bool is_beside = folder_ == set_.folder;
-    const bool described = is_beside && why_not.empty();
-    if (is_beside && !described) refuse_converted_set(set_, why_not);
+    const catalog::SeenSet* const seen = set_.seen_in(folder_);
+    if (is_beside && seen == nullptr) {
+      refuse_subset(set_);
+      catalog::enforce(catalog::SetVerb::index, catalog::look_at(files_, folder_), context_);
+    }
     refuse_foreign_manifest(files_, folder_);
     result_.bytes = set_.bytes();
+    if (replace_) {
+      for (const catalog::ShardFile& shard : set_.shards) require_whole(shard.path, context_);
+    }
     const std::unique_ptr<io::RunFile> run = announce(files_, folder_);
-    if (described) {
+    const bool is_described = seen != nullptr && seen->as<catalog::Complete>() && seen->extra.empty();
+    if (is_beside && is_described && !replace_ && !(kinds_.empty() && extras_.empty())) {
       index_for_others();
     } else {
       index_shards();
@@ -264,14 +217,6 @@ class Indexing {
   }
 
  private:
-  void refuse_incomplete() const {
-    const catalog::FolderManifests manifests = catalog::manifests_by_folder(set_);
-    if (const auto missing = what_is_missing(set_, manifests))
-      throw Error(ErrorCode::not_found, At{set_.folder}, "{}", missing->with_advice());
-    if (set_.shards.empty()) refuse_missing(set_, manifests);
-    refuse_subset(set_);
-  }
-
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const catalog::ShardFile& shard : set_.shards) names.push_back(shard.name);
@@ -304,6 +249,7 @@ class Indexing {
       manifest.bytes += shard.bytes;
     }
     publish_set_indexes(files_, folder_, {kinds_, std::move(foreign)}, context_);
+    if (replace_) forget_conversion();
     publish_manifest(files_, folder_, manifest);
     result_.manifest_written = true;
     sum_up(manifest);
@@ -323,6 +269,25 @@ class Indexing {
         "{} had other bytes when the replaced manifest was written, the first is '{}'; if they were not written again "
         "since, restore them from a copy and run index again",
         format_count(std::ranges::count_if(now.shards, is_changed), "shard"), first->name);
+  }
+
+  /// Removes what convert or reshard wrote about the shards, whose indexes are replaced by now. Until the manifest is
+  /// replaced too, the old one describes them.
+  void forget_conversion() {
+    std::set<std::string> paths = indexes_of_missing(set_);
+    std::set<std::string> indexes;
+    for (const catalog::ShardFile& shard : set_.shards) indexes.insert(formats::shard_index_path(shard.name));
+    const std::string state = io::join_path(folder_, formats::kStateFolder);
+    for (const std::string& name : files_.names_in(state)) {
+      const bool is_record =
+          name.starts_with("plan") || name.starts_with("part-") || name.starts_with("manifest-") ||
+          name.ends_with(".bad") ||
+          (name.ends_with(".index") && !indexes.contains(io::join_path(formats::kStateFolder, name)));
+      if (is_record) paths.insert(io::join_path(state, name));
+      if (name.starts_with("append-")) std::filesystem::remove_all(io::join_path(state, name));
+    }
+    for (const std::string& path : paths) files_.remove(path);
+    files_.sync_directory(state);
   }
 
   void list_extras(formats::Manifest& manifest) {
@@ -371,6 +336,7 @@ class Indexing {
 
   const IndexKinds kinds_;
   const std::vector<std::string>& extras_;
+  const bool replace_;
   const unsigned threads_;
   const catalog::ShardSet& set_;
   const OutputLocation location_;
@@ -383,18 +349,20 @@ class Indexing {
 }  // namespace
 
 IndexResult index(const IndexOptions& options, Context& context) {
+  using Reader = std::pair<const std::string, bool>;
   const auto start = std::chrono::steady_clock::now();
-  if (options.replace) forget_conversion(options, context);
+  if (options.replace) check_replace(options);
+  const bool for_readers = !options.extras.empty() || std::ranges::any_of(options.readers, &Reader::second);
+  const auto verb = options.replace           ? catalog::SetVerb::replace
+                    : !options.output.empty() ? catalog::SetVerb::read
+                    : for_readers             ? catalog::SetVerb::index_readers
+                                              : catalog::SetVerb::index;
   std::optional<OutputLocation> location;
   if (!options.output.empty()) location = open_output_location(options.output, options.access, context);
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
+  if (!location) refuse_web_folders(options.shards);
+  const catalog::ShardSet set = catalog::resolve_shards(options.shards, verb, context, options.access);
   if (set.folder.empty()) {
     throw usage_error("the shards are in several folders; index each folder separately");
-  }
-  if (!location && catalog::is_address(set.folder) &&
-      catalog::parse_location(set.folder).kind == catalog::ObjectLocation::Kind::web) {
-    throw Error(ErrorCode::usage, At{set.folder},
-                "indexes cannot be written to '{}'; give a folder or s3://bucket/prefix with --output DIR", set.folder);
   }
   if (!location) location = open_output_location(set.folder, options.access, context);
   catalog::check_names(options.extras, set.folder);

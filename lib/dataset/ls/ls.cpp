@@ -44,8 +44,8 @@ void list_shard(const SampleLister& lister, const catalog::ShardFile& shard, LsR
 }  // namespace
 
 LsResult ls(const LsOptions& options, Context& context, const LsRowSink& sink) {
-  const catalog::ShardSet set = catalog::resolve_shards(options.shards, context, options.access);
-  refuse_unfinished(set, catalog::manifests_by_folder(set), context);
+  const catalog::ShardSet set =
+      catalog::resolve_shards(options.shards, catalog::SetVerb::list, context, options.access);
   const SampleLister lister(set, context);
   LsResult result;
   context.progress().start("list", set.shards.size(), set.bytes());

@@ -1,57 +1,33 @@
 #include "dataset/merge/merge.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "catalog/shard_set.hpp"
-#include "core/remedies.hpp"
 #include "dataset/bucket/output_location.hpp"
 #include "dataset/sharding/bad_files.hpp"
 #include "dataset/sharding/convert_job.hpp"
-#include "dataset/sharding/set_folders.hpp"
 
 namespace shardkit::dataset {
 namespace {
 
-struct FoundPart {
-  Part part;
-  std::string path;
-  std::string plan_hash;
-};
-
-std::vector<FoundPart> find_parts(const ShardTarget& target) {
-  std::vector<FoundPart> parts;
-  for (const std::string& name : target.files().names_in(target.state_path(""))) {
-    if (const std::optional<Part> part = parse_part_file_name(name)) {
-      const std::string path = target.state_path(name);
-      parts.push_back({*part, path, formats::read_manifest(io::read_text(target.files(), path), path).plan_hash});
-    }
-  }
-  std::ranges::sort(parts, {}, [](const FoundPart& found) { return found.part.index; });
-  return parts;
+/// The records of parts.
+std::vector<std::string> find_parts(const ShardTarget& target) {
+  std::vector<std::string> paths;
+  for (const std::string& name : target.files().names_in(target.state_path("")))
+    if (parse_part_file_name(name)) paths.push_back(target.state_path(name));
+  return paths;
 }
 
-/// Whether all parts of this count exist and are of this plan.
-bool is_complete(const std::vector<FoundPart>& parts, std::uint64_t count, const std::string& plan_hash) {
-  const auto belongs = [&](const FoundPart& found) {
-    return found.part.count == count && found.plan_hash == plan_hash;
-  };
-  return static_cast<std::uint64_t>(std::ranges::count_if(parts, belongs)) == count;
-}
-
-/// The bad files that the part's shards wait for, and what to do; empty if there are none.
-std::string waits_for(const ShardTarget& target, const Part& part) {
+/// The bad files that shards of the plan wait for, and what to do; empty if there are none.
+std::string waits_for(const OutputSet& set) {
   std::vector<std::string> files;
   std::string first;
-  const auto [begin, end] = shards_of(part, target.plan().shards().size());
-  for (std::size_t shard = begin; shard < end; ++shard) {
-    const std::string name = target.plan().shard_name(shard);
-    for (const BadFile& bad : bad_files_of(target.files(), target.output(), name)) {
+  for (std::size_t shard = 0; shard < set.shards.size(); ++shard) {
+    if (set.shards[shard]) continue;
+    const std::string name = set.plan().shard_name(shard);
+    for (const BadFile& bad : bad_files_of(set.files(), set.output(), name)) {
       if (bad.state != BadState::open) continue;
       if (files.empty()) first = fmt::format("shard '{}' waits for the bad file '{}' ({})", name, bad.path, bad.reason);
       files.push_back(bad.path);
@@ -62,84 +38,27 @@ std::string waits_for(const ShardTarget& target, const Part& part) {
   return first + (files.size() > 1 ? "; correct these files" : "; correct that file") + ", or add --on-bad skip, and ";
 }
 
-/// Why a part has not ended, and what to do.
-std::string why_missing(const ShardTarget& target, const Part& part) {
-  const std::string again = fmt::format("run its command with --part {}", part_text(part));
-  if (const std::string bad = waits_for(target, part); !bad.empty())
-    return fmt::format("part {} has failed: {}{}", part_text(part), bad, again);
-  for (const io::Run& run : target.live_runs()) {
-    if (run.part == part_text(part) && run.plan == to_hex(target.plan().hash()))
-      return fmt::format("part {} is being written by {}; merge when it has ended", part_text(part), io::describe(run));
-  }
-  return fmt::format("part {} is missing; {}", part_text(part), again);
-}
-
-/// Parts of one count must be there from first to last; then those of others, which are of the same shards, add
-/// nothing.
-void check_split(const std::vector<FoundPart>& parts, const ShardTarget& target) {
-  const std::string plan_hash = to_hex(target.plan().hash());
-  const std::string& folder = target.folder();
-  std::set<std::uint64_t> counts;
-  if (parts.empty()) counts.insert(known_parts(target).value());
-  for (const FoundPart& found : parts) counts.insert(found.part.count);
-  if (std::ranges::any_of(counts, [&](std::uint64_t count) { return is_complete(parts, count, plan_hash); })) return;
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::conflict, At{folder}, "cannot merge '{}': {}", folder, why);
-  };
-  if (counts.size() > 1) {
-    refuse(fmt::format("it has parts of {}, and none of these divisions is complete; run the other parts of one",
-                       fmt::join(counts, " and parts of ")));
-  }
-  const std::uint64_t count = *counts.begin();
-  const std::uint64_t missing = count - parts.size();
-  const std::string others = missing < 2 ? ""
-                                         : fmt::format(". {} parts of {} are missing: {} lists them", missing, count,
-                                                       remedy::in_text(remedy::parts(folder)));
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto found = std::ranges::find(parts, i, [](const FoundPart& item) { return item.part.index; });
-    if (found == parts.end()) refuse(why_missing(target, {i, count}) + others);
-    if (found->plan_hash != plan_hash)
-      refuse(fmt::format("part {}/{} belongs to another plan; run it again", i, count));
-  }
-}
-
-/// The remedy in a folder without parts.
-std::string instead_of_merge(const ShardTarget& target) {
-  if (!target.files().exists(target.folder())) return "it does not exist";
-  if (target.is_plan_open()) {
-    const std::string bad = waits_for(target, {0, 1});
-    if (!bad.empty()) return fmt::format("no part has finished: {}run its command again", bad);
-    return "no part has finished, or the command had no --part; run it again to finish the set";
-  }
-  if (target.files().exists(target.path_of(formats::kManifestName))) {
-    return "its manifest.json already describes the whole set";
-  }
-  std::string commands;
-  for (const std::string& set : sets_below(target.files(), target.folder())) {
-    commands += (commands.empty() ? "" : ", ") + remedy::in_text(remedy::merge(set));
-  }
-  if (!commands.empty()) return fmt::format("merge each of the sets in it: {}", commands);
-  const std::vector<std::string> names = target.files().names_in(target.folder());
-  const auto is_shard = [](const std::string& name) {
-    return !name.starts_with('.') && (name.ends_with(".tar") || catalog::is_compressed_tar_name(name));
-  };
-  if (std::ranges::any_of(names, is_shard)) {
-    return remedy::in_text(remedy::index({target.folder()})) + " writes a manifest for its shards";
-  }
-  return "run convert or reshard with --part I/N first";
-}
-
-[[noreturn]] void refuse_without_parts(const ShardTarget& target) {
-  throw Error(ErrorCode::not_found, At{target.folder()}, "'{}' has no parts to merge: {}", target.folder(),
-              instead_of_merge(target));
-}
-
-void refuse_missing_shard(const OutputSet& set) {
+/// Throws if a shard is not finished.
+void require_shards(const OutputSet& set) {
   const auto missing = std::ranges::find_if(set.shards, [](const auto& shard) { return !shard; });
   if (missing == set.shards.end()) return;
   const auto number = static_cast<std::size_t>(missing - set.shards.begin());
   const std::string path = set.path_of(set.plan().shard_name(number));
-  throw Error(ErrorCode::not_found, At{path}, "shard '{}' is missing or damaged; run its part again", path);
+  const bool is_writing = set.seen().as<catalog::Writing>() != nullptr;
+  const std::string waiting = waits_for(set);
+  throw Error(ErrorCode::not_found, At{path}, "{}: {}{}",
+              is_writing ? catalog::state_text(set.seen()) : fmt::format("shard '{}' is missing or damaged", path),
+              waiting,
+              is_writing ? catalog::state_advice(set.seen()) : "run its command again, which writes what is missing");
+}
+
+/// A part that has written all its shards may still write indexes for other readers.
+void refuse_live_parts(const OutputSet& set) {
+  for (const io::Run& run : set.live_runs()) {
+    if (run.part.empty() || run.plan != to_hex(set.plan().hash())) continue;
+    throw Error(ErrorCode::in_use, At{set.folder()}, "part {} of '{}' is being written by {}; merge when it has ended",
+                run.part, set.folder(), io::describe(run));
+  }
 }
 
 }  // namespace
@@ -163,32 +82,74 @@ void MergeResult::describe(FieldList& v) {
 
 namespace {
 
-/// The manifest of what the parts have written; they must all be there.
-formats::Manifest join_parts(ConvertJob& job, OutputSet& set, const std::vector<FoundPart>& parts) {
-  const bool is_finished = set.is_finished();  // the remaining parts are those that an earlier merge could not remove
-  if (!is_finished) {
-    if (parts.empty() && !known_parts(set)) refuse_without_parts(set);
-    check_split(parts, set);
-  }
-  job.find_finished();
-  refuse_missing_shard(set);
-  std::vector<formats::IndexSkip> skipped;
-  return is_finished ? set.manifest_now() : set.manifest_of(set.shards, skipped);
-}
+class Merging {
+ public:
+  Merging(io::OutputFiles& files, const MergeOptions& options, Context& context)
+      : files_(files),
+        options_(options),
+        context_(context),
+        job_(options.target, of_whole_set(options), {}, files, context) {}
 
-MergeResult merge_set(ConvertJob& job, OutputSet& set, Context& context) {
-  if (!set.has_plan()) refuse_without_parts(set);
-  const auto make_indexes = [&](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
-    return find_shard_indexes(set.files(), folder, shards, context);
-  };
-  job.continue_append(set, make_indexes);
-  set.follow_plan();
-  const std::vector<FoundPart> parts = find_parts(set);
-  const std::string path = job.publish(set, join_parts(job, set, parts), make_indexes);
-  for (const FoundPart& found : parts) set.files().remove(found.path);
-  const formats::Manifest manifest = set.manifest_now();
-  return {parts.size(), manifest.shards.size(), manifest.samples, manifest.bytes, manifest.skipped, path};
-}
+  const ConvertJob& job() const { return job_; }
+
+  MergeResult run() {
+    const auto seen = job_.look("", catalog::SetVerb::merge);
+    if (seen->as<catalog::Group>()) return merge_each(*seen);
+    if (seen->as<catalog::Complete>() && !seen->has_leftovers && !seen->is_live) return result_of(*seen->manifest);
+    const auto find_indexes = [&](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
+      return find_shard_indexes(files_, folder, shards, context_);
+    };
+    const bool adds = seen->as<catalog::Appending>() || seen->as<catalog::Appended>();
+    OutputSet& set = job_.add_set("", seen, adds ? Plans::last : Plans::all);
+    if (adds && !job_.continue_append(set, find_indexes)) throw TargetChanged();
+    if (!set.is_plan_open()) set.open_plan();
+    job_.find_finished();
+    std::ranges::for_each(job_.sets(), require_shards);
+    set.follow_plan();
+    const std::vector<std::string> parts = find_parts(set);
+    const bool is_finished = set.is_finished();
+    if (!is_finished) refuse_live_parts(set);
+    if (!is_finished || !parts.empty()) {  // parts beside a manifest are those that an earlier merge could not remove
+      std::vector<formats::IndexSkip> skipped;
+      job_.publish(set, is_finished ? set.manifest_now() : job_.manifest_of(set, skipped), find_indexes);
+    }
+    for (const std::string& part : parts) files_.remove(part);
+    return result_of(set.manifest_now(), parts.size());
+  }
+
+ private:
+  static WriteOptions of_whole_set(const MergeOptions& options) {
+    WriteOptions whole_set;
+    whole_set.recheck = options.recheck;
+    return whole_set;
+  }
+
+  MergeResult result_of(const formats::Manifest& manifest, std::uint64_t parts = 0) const {
+    return {parts,          manifest.shards.size(), manifest.samples,
+            manifest.bytes, manifest.skipped,       io::join_path(options_.target, formats::kManifestName)};
+  }
+
+  MergeResult merge_each(const catalog::SeenSet& group) {
+    MergeResult all;
+    for (const catalog::GroupMember& member : group.members) {
+      MergeOptions one = options_;
+      one.target = member.seen.folder;
+      MergeResult result = merge_on(files_, one, context_);
+      all.parts += result.parts;
+      all.shards += result.shards;
+      all.samples += result.samples;
+      all.bytes += result.bytes;
+      all.skipped += result.skipped;
+      all.manifest = std::move(result.manifest);
+    }
+    return all;
+  }
+
+  io::OutputFiles& files_;
+  const MergeOptions& options_;
+  Context& context_;
+  ConvertJob job_;
+};
 
 }  // namespace
 
@@ -200,18 +161,7 @@ MergeResult merge(const MergeOptions& options, Context& context) {
 }
 
 MergeResult merge_on(io::OutputFiles& files, const MergeOptions& options, Context& context) {
-  WriteOptions whole_set;
-  whole_set.recheck = options.recheck;
-  while (true) {
-    ConvertJob job(options.target, whole_set, {}, files, context);
-    OutputSet& set = job.add_set("");
-    try {
-      return merge_set(job, set, context);
-    } catch (const Error&) {
-      if (!set.has_append_ended()) throw;  // else another run has joined the same parts
-      context.progress().stage = 0;
-    }
-  }
+  return run_on_targets([&] { return Merging(files, options, context); }, context);
 }
 
 }  // namespace shardkit::dataset

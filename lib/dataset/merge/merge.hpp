@@ -29,10 +29,11 @@ struct MergeResult {
   void describe(FieldList& v);
 };
 
-/// Joins the parts of a distributed convert into one manifest, with the same bytes as a convert in one part: `shardctl
-/// merge`. Needs all parts of one count; those of other counts are forgotten. Throws Error{conflict} that names the
-/// gap, Error{not_found} if a shard does not exist, Error{in_use} if a run with another plan is live. Merging again is
-/// harmless.
+/// Writes the manifest of a set of which all shards are there, from its plans and their indexes, with the same bytes as
+/// a convert in one part: `shardctl merge`. So it joins the parts of a distributed convert, adds a complete append to
+/// its set, and replaces a manifest that is lost or damaged; in the folder of several sets, for each. Throws
+/// Error{conflict} that names the parts that are missing, Error{not_found} for a missing shard, Error{in_use} if a run
+/// with another plan is live. Merging again is harmless.
 MergeResult merge(const MergeOptions& options, Context& context);
 /// The same for the folder `options.target` in `files`.
 MergeResult merge_on(io::OutputFiles& files, const MergeOptions& options, Context& context);

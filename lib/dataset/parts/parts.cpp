@@ -4,14 +4,18 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "catalog/set_listing.hpp"
+#include "catalog/set_rules.hpp"
 #include "core/error.hpp"
+#include "core/number_ranges.hpp"
 #include "dataset/bucket/output_location.hpp"
 #include "dataset/sharding/bad_files.hpp"
 #include "dataset/sharding/part.hpp"
-#include "dataset/sharding/set_folders.hpp"
 #include "dataset/sharding/shard_target.hpp"
 #include "formats/manifest.hpp"
 #include "io/file.hpp"
@@ -22,24 +26,31 @@ namespace {
 
 /// The target or one of its sets, with what it says about parts.
 struct Set {
-  Set(io::OutputFiles& files, const std::string& folder) : target(files, folder) {}
+  Set(io::OutputFiles& files, catalog::SeenSet seen)
+      : target(files, std::make_shared<const catalog::SeenSet>(std::move(seen))) {}
 
   ShardTarget target;
   std::map<std::string, io::Run> runs;  ///< live, by part
   bool is_merged = false;
+  bool is_unmerged = false;  ///< only the manifest is missing
+
+  bool is_whole() const { return is_merged || is_unmerged; }
 };
 
-std::deque<Set> open_sets(const std::string& folder, io::OutputFiles& files) {
-  std::vector<std::string> folders = sets_below(files, folder);
-  if (ShardTarget(files, folder).has_plan()) folders = {folder};
-  if (folders.empty()) {
-    throw Error(ErrorCode::not_found, At{folder},
-                "'{}' has no plan of a convert or reshard; name the target of one that began with --part", folder);
-  }
+std::deque<Set> open_sets(const std::string& folder, io::OutputFiles& files, Context& context) {
+  catalog::SeenSet seen = catalog::look_at(files, folder);
+  catalog::enforce(catalog::SetVerb::parts, seen, context);
   std::deque<Set> sets;
-  for (const std::string& path : folders) {
-    Set& set = sets.emplace_back(files, path);
+  for (catalog::GroupMember& member : seen.members) sets.emplace_back(files, std::move(member.seen));
+  if (sets.empty()) sets.emplace_back(files, std::move(seen));
+  for (Set& set : sets) {
     set.target.continue_append();
+    const auto* damaged = set.target.seen().as<catalog::Damaged>();
+    set.is_unmerged = set.target.seen().as<catalog::Unmerged>() || (damaged && damaged->missing.empty());
+    if (!set.target.has_plan()) {
+      set.is_merged = set.target.seen().manifest.has_value();
+      continue;
+    }
     set.target.open_plan();
     set.is_merged = set.target.is_finished();
     for (const io::Run& run : set.target.live_runs()) {
@@ -49,20 +60,38 @@ std::deque<Set> open_sets(const std::string& folder, io::OutputFiles& files) {
   return sets;
 }
 
-/// As array tasks recorded it, else as the plan or parts say. No parts: the set is finished, and has no records of
-/// parts.
-Division find_division(const std::deque<Set>& sets, const std::string& folder) {
+/// How many parts write the target, whose plan is open: as its array tasks recorded it, else as the plan says, else as
+/// in the division of which most is there or was begun, also by a run that was killed. Empty if nothing shows it.
+std::optional<std::uint64_t> known_parts(const ShardTarget& target) {
+  if (const auto division = target.division()) return division->parts;
+  if (const auto planned = target.plan().head().parts) return planned;
+  std::map<std::uint64_t, std::uint64_t> there;  // parts, by the count of their division
+  const auto consider = [&](const std::optional<Part>& part) {
+    if (part) ++there[part->count];
+  };
+  const std::string state = io::join_path(target.folder(), formats::kStateFolder);
+  for (const io::Run& run : target.files().is_local() ? io::announced_runs(state) : std::vector<io::Run>()) {
+    if (run.plan == to_hex(target.plan().hash())) consider(parse_part_text(run.part));
+  }
+  for (const std::string& name : target.files().names_in(target.state_path(""))) consider(parse_part_file_name(name));
+  const auto share = [](const auto& division) {
+    return static_cast<double>(division.second) / static_cast<double>(division.first);
+  };
+  const auto most = std::ranges::max_element(there, {}, share);
+  return most == there.end() ? std::nullopt : std::optional(most->first);
+}
+
+/// As array tasks recorded it, else as the plan or parts say, else one part of all. No parts: the set is finished, and
+/// has no records of parts.
+Division find_division(const std::deque<Set>& sets) {
   for (const Set& set : sets) {
     if (const auto division = set.target.division()) return *division;
   }
   for (const Set& set : sets) {
-    if (const auto count = known_parts(set.target)) return {*count, {0, 1, *count - 1}, 1};
+    const auto count = set.target.is_plan_open() ? known_parts(set.target) : std::nullopt;
+    if (count) return {*count, {0, 1, *count - 1}, 1};
   }
-  if (std::ranges::all_of(sets, &Set::is_merged)) return {0, {0, 1, 0}, 1};
-  throw Error(ErrorCode::not_found, At{folder},
-              "the parts of '{}' are not known: its convert or reshard has no --part, or no part has ended; run the "
-              "parts again with --part I/N",
-              folder);
+  return {std::ranges::all_of(sets, &Set::is_whole) ? 0U : 1U, {0, 1, 0}, 1};
 }
 
 /// Whether the part ended and its record can be merged.
@@ -80,11 +109,12 @@ bool is_recorded(const Set& set, const Part& part) {
 
 /// Adds what the set has of a part; returns whether all of it is there.
 bool add_shards(const Set& set, const Part& part, PartRow& row) {
+  if (!set.target.is_plan_open()) return set.is_merged;
   const auto [begin, end] = shards_of(part, set.target.plan().shards().size());
   row.shards += end - begin;
-  bool is_whole = set.is_merged || is_recorded(set, part);
+  bool is_whole = set.is_merged || (set.is_unmerged && set.runs.empty()) || is_recorded(set, part);
   for (std::size_t shard = begin; shard < end; ++shard) {
-    if (set.target.finished(shard, false)) {
+    if (set.target.finished(shard, FinishedBy::size)) {
       ++row.shards_done;
       continue;
     }
@@ -116,18 +146,6 @@ void count(const PartRow& row, PartsResult& result) {
 }
 
 }  // namespace
-
-std::string number_ranges(const std::vector<std::uint64_t>& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
-    if (last > i) text += fmt::format("-{}", numbers[last]);
-    i = last + 1;
-  }
-  return text;
-}
 
 void PartsOptions::describe(FieldList& v) {
   v.field({"TARGET",
@@ -168,8 +186,8 @@ void PartsResult::describe(FieldList& v) {
 
 PartsResult parts(const PartsOptions& options, Context& context) {
   const auto [files, folder] = open_output_location(options.target, options.access, context);
-  const std::deque<Set> sets = open_sets(folder, *files);
-  const Division division = find_division(sets, folder);
+  const std::deque<Set> sets = open_sets(folder, *files, context);
+  const Division division = find_division(sets);
   PartsResult result;
   result.parts = division.parts;
   result.merged = std::ranges::all_of(sets, &Set::is_merged);

@@ -57,10 +57,7 @@ struct PartsResult {
 };
 
 /// The state of each part of a convert or reshard, in the target or its sets: `shardctl parts`. Reads and changes
-/// nothing but the end of each shard's index. Throws Error{not_found} if nothing tells how the target is divided.
+/// nothing but the end of each shard's index.
 PartsResult parts(const PartsOptions& options, Context& context);
-
-/// Whole numbers in increasing order, runs as ranges: "3,7-9".
-std::string number_ranges(const std::vector<std::uint64_t>& numbers);
 
 }  // namespace shardkit::dataset

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +17,7 @@
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/bucket/output_location.hpp"
+#include "dataset/checks/apart.hpp"
 #include "dataset/reshard/sample_filter.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/samples/sample_lister.hpp"
@@ -110,8 +110,8 @@ class Resharding {
   Resharding(const ReshardOptions& options, io::OutputFiles& files, const std::string& target, Context& context)
       : options_(options), context_(context), rule_(split_rule(options)), job_(target, options, {}, files, context) {
     check(options);
-    if (rule_.shares.empty()) job_.add_set("");
-    for (const SplitShare& share : rule_.shares) job_.add_set(share.name);
+    if (rule_.shares.empty()) add_set("");
+    for (const SplitShare& share : rule_.shares) add_set(share.name);
     orders_.resize(job_.sets().size());
   }
 
@@ -127,13 +127,8 @@ class Resharding {
     const std::string scratch = options_.dry_run || !job_.sets().front().files().is_local()
                                     ? io::temporary_folder()
                                     : job_.sets().front().state_path("");
-    try {
-      unpack_inputs(inputs_, options_, scratch, job_.cores(), *scratch_files_, context_);
-      make_plans(scratch);
-    } catch (const Error&) {
-      for (OutputSet& set : job_.sets()) set.remove_if_empty();
-      throw;
-    }
+    unpack_inputs(inputs_, options_, scratch, job_.cores(), *scratch_files_, context_);
+    make_plans(scratch);
     job_.settle_part();
     resume();
     if (options_.dry_run) return std::move(result_);
@@ -144,6 +139,8 @@ class Resharding {
   }
 
  private:
+  void add_set(const std::string& name) { job_.add_set(name, job_.look(name, catalog::SetVerb::convert)); }
+
   void find_inputs() {
     std::vector<std::string> folders;
     for (const OutputSet& set : job_.sets()) folders.push_back(set.folder());
@@ -226,16 +223,7 @@ class Resharding {
       Prng prng(*options_.shuffle);
       shuffle(std::span(order), prng);
     }
-    const auto before = std::pair(result_.renamed, oversized_);
-    const auto write = [&](ByteSink& sink) {
-      std::tie(result_.renamed, oversized_) = before;  // it may be written twice
-      write_plan(set.name, table, order, sink);
-    };
-    try {
-      set.adopt_plan(write);
-    } catch (const TargetChanged&) {
-      set.adopt_plan(write);
-    }
+    set.adopt_plan([&](ByteSink& sink) { write_plan(set.name, table, order, sink); });
   }
 
   /// `order` cut into shards. Throws Error{usage} as cut_shards() does, Error{unsupported} for a sample that does not
@@ -352,30 +340,20 @@ void refuse_swapped(const ReshardOptions& options) {
   catalog::refuse_swapped(options.inputs.front(), options.target, catalog::Content::shards, command_of(other));
 }
 
-void refuse_folders_of_sets(const ReshardOptions& options) {
-  for (const std::string& input : options.inputs) {
-    catalog::refuse_folder_of_sets(input, [&](const std::string& set, const std::string& name) {
-      ReshardOptions other = options;
-      other.inputs = {set};
-      other.target = io::join_path(options.target, name);
-      return command_of(other);
-    });
-  }
-}
-
 }  // namespace
 
 std::string command_of(const ReshardOptions& options) { return command_text("shardctl reshard", options); }
 
 ReshardResult reshard(const ReshardOptions& options, Context& context) {
-  refuse_folders_of_sets(options);
   const OutputLocation location = open_output_location(options.target, options.access, context);
   refuse_swapped(options);
+  require_apart(location.folder, options.inputs, "input");
   return Resharding(options, *location.files, location.folder, context).run();
 }
 
 ReshardResult reshard_on(io::OutputFiles& files, const ReshardOptions& options, Context& context) {
   refuse_swapped(options);
+  require_apart(options.target, options.inputs, "input");
   return Resharding(options, files, options.target, context).run();
 }
 

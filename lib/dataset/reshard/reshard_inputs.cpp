@@ -303,7 +303,7 @@ std::size_t require_class_of(const ReshardInput& tar, const formats::MovedSample
       tar.by_list ? "its set was made with --list. Make it again with a --class-map that gives each class its own "
                     "label"
                   : "no index of the shard with its original path could be used. To restore it, run the command "
-                    "that made the set again with --recheck");
+                    "that made the set again");
 }
 
 ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vector<std::string>& targets,
@@ -316,16 +316,11 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
     if (!given.insert((fs::path(input) / "").lexically_normal()).second)
       context.warn("input_twice", "'{}' was given twice; its samples are taken only once", input);
   }
+  const auto verb = options.salvage ? catalog::SetVerb::salvage : catalog::SetVerb::read;
   const catalog::ShardSet set =
-      catalog::resolve_shards(options.inputs, context, options.access, catalog::FolderTars::all);
+      catalog::resolve_shards(options.inputs, verb, context, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
-  const auto missing = what_is_missing(set, manifests);
-  if (!options.salvage || set.shards.empty()) {
-    refuse_missing(set, manifests);
-  } else if (missing) {
-    context.warn("shards_missing", "{}; all other samples are taken", missing->text);
-  }
   if (const auto conflicts = compare_labels(manifests).conflicts; !conflicts.empty() && !options.merge_classes) {
     throw Error(ErrorCode::conflict, {},
                 "{}: together they would mix up two classes; {} merges the sets by class names", conflicts.front(),

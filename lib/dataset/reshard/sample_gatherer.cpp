@@ -278,7 +278,7 @@ class SampleGatherer {
     if (nameless_.samples > 0) {
       warn("names_lost", nameless_,
            "without original names, because no index of the shard could be used: to restore it, run the command that "
-           "made the set again with --recheck");
+           "made the set again");
     }
     if (unnamed_classes_.samples > 0 && !inputs_.classes.empty()) {
       warn("classes_assumed", unnamed_classes_,

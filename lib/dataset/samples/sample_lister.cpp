@@ -182,8 +182,8 @@ bool SampleLister::has_index(const catalog::ShardFile& shard, const std::string&
   if (!set_.inputs->exists(index)) return false;
   try {
     const auto entry = listed_.find(shard.name);
-    const formats::ShardSummary summary = catalog::fitting_summary(*set_.inputs->open(index), index, shard,
-                                                                   entry == listed_.end() ? nullptr : entry->second);
+    const formats::ShardSummary summary = catalog::fitting_summary(
+        *set_.inputs->open(index), index, shard, entry == listed_.end() ? nullptr : entry->second, true);
     return !spelled || !summary.plan.empty();
   } catch (const Error& error) {
     const std::scoped_lock lock(mutex_);

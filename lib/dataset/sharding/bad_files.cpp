@@ -192,7 +192,7 @@ Amendments find_amendments(const ShardTarget& target, const catalog::SourceFolde
   for (const std::string& name : files.names_in(target.state_path(""))) {
     const std::optional<std::size_t> shard = listed_shard(name, target.plan());
     if (!shard) continue;
-    const bool finished = target.finished(*shard, false).has_value();
+    const bool finished = target.finished(*shard, FinishedBy::size).has_value();
     bool reopen = false;
     for (BadFile& listed : read_bad_files(files, target.state_path(name))) {
       FileStatus now = source_status(images, listed.path);

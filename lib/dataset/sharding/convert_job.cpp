@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/set_listing.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "sync/task_group.hpp"
@@ -56,12 +57,6 @@ IndexKinds kinds_of_set(io::OutputFiles& files, const IndexKinds& asked, const O
   return kinds;
 }
 
-/// Before a manifest: others may have taken over.
-void require_current(const OutputSet& set) {
-  set.require_run();
-  set.refuse_superseded();
-}
-
 }  // namespace
 
 ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
@@ -83,20 +78,59 @@ ConvertJob::ConvertJob(std::string target, const WriteOptions& options, std::opt
   }
 }
 
-OutputSet& ConvertJob::add_set(const std::string& name) {
-  if (name.empty()) return sets_.emplace_back(files_, name, target_, dry_run_);
-  const ShardTarget whole(files_, target_);
-  if (files_.exists(whole.path_of(formats::kManifestName)) || whole.has_plan()) {
-    throw Error(ErrorCode::conflict, At{target_},
-                "'{}' is the folder of one set of shards; choose another folder for several sets", target_);
+std::shared_ptr<const catalog::SeenSet> ConvertJob::look(const std::string& name, catalog::SetVerb verb) {
+  std::optional<catalog::SeenSet> seen;
+  if (!name.empty() && !group_) {
+    group_ = catalog::look_at(files_, target_);
+    const auto* group = group_->as<catalog::Group>();
+    const bool may_have_sets =
+        group != nullptr ? !group->is_staged : group_->as<catalog::Empty>() || group_->as<catalog::Files>();
+    if (!may_have_sets) {
+      throw Error(ErrorCode::conflict, At{target_}, "{}; choose another folder for several sets",
+                  catalog::state_text(*group_));
+    }
   }
-  return sets_.emplace_back(files_, name, io::join_path(target_, name), dry_run_);
+  if (!name.empty()) {
+    for (catalog::GroupMember& member : group_->members)
+      if (member.name == name) seen = std::move(member.seen);
+  }
+  const std::string folder = name.empty() ? target_ : io::join_path(target_, name);
+  if (files_.size_of(folder)) throw Error(ErrorCode::conflict, At{folder}, "'{}' is not a folder", folder);
+  if (!seen) seen = catalog::look_at(files_, folder);
+  catalog::enforce(verb, *seen, context_);
+  if (seen->as<catalog::Files>()) refuse_other_indexes(folder);
+  return std::make_shared<const catalog::SeenSet>(*std::move(seen));
 }
 
-void ConvertJob::continue_append(OutputSet& set, const MakeIndexes& make_indexes) {
-  if (dry_run_ || !set.continue_append() || !set.added()->is_complete()) return;
+/// Indexes of other readers that others wrote, beside files of another kind.
+void ConvertJob::refuse_other_indexes(const std::string& folder) const {
+  for (const formats::IndexKind* kind : kinds_) {
+    for (const std::string& name : kind->set_files) {
+      const std::string path = io::join_path(folder, name);
+      if (!files_.exists(path)) continue;
+      throw Error(ErrorCode::conflict, At{path},
+                  "'{}' is a file of others, and --index needs its name: choose another folder", path);
+    }
+  }
+}
+
+OutputSet& ConvertJob::add_set(const std::string& name, std::shared_ptr<const catalog::SeenSet> seen, Plans plans) {
+  for (std::uint64_t plan = 0; plans == Plans::all && plan + 1 < seen->plans.size(); ++plan)
+    sets_.emplace_back(name, false, files_, seen, dry_run_, plan).open_plan();
+  return sets_.emplace_back(name, true, files_, std::move(seen), dry_run_);
+}
+
+bool ConvertJob::continue_append(OutputSet& set, const MakeIndexes& make_indexes) {
+  if (dry_run_ || !set.continue_append()) return false;
+  const auto* appended = set.seen().as<catalog::Appended>();
+  if (appended == nullptr || !appended->is_joined) return true;
   set.follow_plan();
   end_append(set, make_indexes);
+  return true;
+}
+
+bool ConvertJob::has_append_ended() const {
+  return std::ranges::any_of(sets_, [](const OutputSet& set) { return set.has_append_ended(); });
 }
 
 void ConvertJob::begin_append(OutputSet& set, bool discard) {
@@ -114,7 +148,7 @@ void ConvertJob::prepare(OutputSet& set) {
 void ConvertJob::require_part() {
   if (!task_) return;
   const ArrayTask task = with_planned_parts(*task_);
-  const auto is_recorded = [](const OutputSet& set) { return set.division().has_value(); };
+  const auto is_recorded = [](const OutputSet& set) { return set.is_last && set.division(); };
   if (std::ranges::none_of(sets_, is_recorded)) division_of(task);
 }
 
@@ -122,7 +156,7 @@ void ConvertJob::require_part() {
 ArrayTask ConvertJob::with_planned_parts(ArrayTask task) {
   for (OutputSet& set : sets_) {
     if (!set.is_plan_open() && set.has_plan()) set.open_plan();
-    if (!set.is_plan_open()) continue;
+    if (!set.is_last || !set.is_plan_open()) continue;
     const std::optional<std::uint64_t> planned = set.plan().head().parts;
     if (planned && task.parts && *planned != *task.parts) {
       throw usage_error("the plan of '{}' has {}, but --parts asks for {}; leave out --parts", set.folder(),
@@ -143,17 +177,24 @@ void ConvertJob::settle_part() {
 Part ConvertJob::part_of_task(const ArrayTask& task) {
   std::optional<Division> recorded;
   for (const OutputSet& set : sets_) {
-    if (!recorded) recorded = set.division();
+    if (!recorded && set.is_last) recorded = set.division();
   }
   const Division division = recorded ? *recorded : division_of(task);
   const Part part = part_of(task, division, target_);
   for (OutputSet& set : sets_) {
-    if (!(set.record_division(division) == division)) {
+    if (set.is_last && !(set.record_division(division) == division)) {
       throw Error(ErrorCode::conflict, At{set.folder()},
                   "another array job divides '{}' into other parts than this one; use --part I/N", set.folder());
     }
   }
   return part;
+}
+
+bool ConvertJob::lacks_shards(const OutputSet& set) const {
+  if (!set.seen().manifest || set.added() || !set.is_plan_open()) return false;
+  for (std::size_t shard = 0; shard < set.plan().shards().size(); ++shard)
+    if (!set.finished(shard, check())) return true;
+  return false;
 }
 
 std::uint64_t ConvertJob::find_finished() {
@@ -164,9 +205,9 @@ std::uint64_t ConvertJob::find_finished() {
     const auto [begin, end] = shards_of(part_.value_or(Part{}), planned.size());
     context_.progress().start("check", end - begin);
     set.shards.resize(end - begin);
-    sync::for_each_index(end - begin, files_.is_local() ? 1 : kLookUps, context_.stop_token(),
+    sync::for_each_index(end - begin, files_.is_local() ? cores_ : kLookUps, context_.stop_token(),
                          [&](std::size_t i, std::size_t) {
-                           set.shards[i] = set.finished(begin + i, recheck_);
+                           set.shards[i] = set.finished(begin + i, check());
                            ++context_.progress().items;
                          });
     for (std::size_t i = 0; i < set.shards.size(); ++i) bytes += set.shards[i] ? 0 : planned[begin + i].bytes;
@@ -228,8 +269,8 @@ WriteResult ConvertJob::write_shards_of(OutputSet& set, SampleSource& source, bo
   const bool resizes = set.plan().head().options.contains("resize");
   context_.progress().start("write", samples, resizes ? 0 : bytes, "samples");
   const auto start = std::chrono::steady_clock::now();
-  WriteResult written = write_shards(
-      {set.plan(), source, set.output(), cores_, md5, may_skip, [&] { set.require_run(); }}, missing, files_, context_);
+  WriteResult written = write_shards({set.plan(), source, set.output(), cores_, md5, may_skip, [&] { require_runs(); }},
+                                     missing, files_, context_);
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   samples_written_ += samples;
   bytes_written_ += context_.progress().bytes;
@@ -245,9 +286,9 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
   const bool md5 = need_md5(kinds_of_set(files_, kinds_, set));
   WriteResult written = write_shards_of(set, source, md5, result, budget.is_spent() ? 0 : budget.most - budget.used);
   SetOutcome outcome{{}, std::move(written.bad)};
-  const auto is_open = [](const auto& summary) { return !summary; };
-  if (budget.is_spent() || std::ranges::any_of(set.shards, is_open)) return outcome;
-  const formats::Manifest manifest = set.manifest_of(set.shards, outcome.skipped);
+  const auto is_unfinished = [&](const OutputSet& other) { return other.name == set.name && !other.has_all_shards(); };
+  if (!set.is_last || budget.is_spent() || std::ranges::any_of(sets_, is_unfinished)) return outcome;
+  const formats::Manifest manifest = manifest_of(set, outcome.skipped);
   const std::string path = publish(set, manifest, indexes_of(set));
 
   result.sets.push_back({set.name, manifest.samples, manifest.shards.size(), manifest.bytes, path, manifest.plan_hash});
@@ -262,6 +303,27 @@ SetOutcome ConvertJob::write(OutputSet& set, SampleSource& source, WrittenSets& 
   result.files_per_second = static_cast<double>(samples_written_) / elapsed;
   result.bytes_per_second = static_cast<double>(bytes_written_) / elapsed;
   return outcome;
+}
+
+formats::Manifest ConvertJob::manifest_of(const OutputSet& set, std::vector<formats::IndexSkip>& skipped) const {
+  std::optional<formats::Manifest> whole;
+  for (const OutputSet& plan : sets_) {
+    if (plan.name != set.name) continue;
+    formats::Manifest manifest = plan.manifest_of(plan.shards, skipped);
+    whole = whole ? add_generation(*std::move(whole), manifest, plan.plan().head()) : std::move(manifest);
+  }
+  return *std::move(whole);
+}
+
+/// Others may have taken a target over.
+void ConvertJob::require_runs() const {
+  for (const OutputSet& set : sets_) set.require_run();
+}
+
+/// Before a manifest.
+void ConvertJob::require_current(const OutputSet& set) const {
+  require_runs();
+  set.refuse_superseded();
 }
 
 /// A manifest makes a set of what is there: in a bucket, others may have changed that.
@@ -299,6 +361,7 @@ std::string ConvertJob::publish(OutputSet& set, const formats::Manifest& manifes
     io::publish(files_, path, as_bytes(formats::write_manifest(of_part)));
     return path;
   }
+  if (set.seen().as<catalog::Damaged>()) files_.give_up(set.path_of(formats::kManifestName));
   const std::string path = publish_manifest(files_, set.output(), manifest);
   return set.added() ? end_append(set, make_indexes) : path;
 }

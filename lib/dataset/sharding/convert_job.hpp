@@ -1,13 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "catalog/set_rules.hpp"
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "dataset/checks/dry_run.hpp"
@@ -67,15 +71,24 @@ struct SkipBudget {
   bool is_spent() const { return used > most; }
 };
 
-/// A set of shards that is being made.
+/// A set of shards that is being made, or an earlier plan of it.
 struct OutputSet : ShardTarget {
-  OutputSet(io::OutputFiles& files, std::string set, std::string folder, bool dry_run)
-      : ShardTarget(files, std::move(folder), dry_run), name(std::move(set)) {}
+  template <class... Target>
+  explicit OutputSet(std::string set, bool last, Target&&... target)
+      : ShardTarget(std::forward<Target>(target)...), name(std::move(set)), is_last(last) {}
 
   std::string name;  ///< such as train; empty if the target is the only one
+  bool is_last;      ///< the set with its last plan; else only the shards of an earlier one
   /// Of the shards of this part, in their order; empty: not finished. Known after ConvertJob::find_finished().
   std::vector<std::optional<formats::ShardSummary>> shards;
+
+  bool has_all_shards() const {
+    return std::ranges::all_of(shards, [](const auto& shard) { return shard.has_value(); });
+  }
 };
+
+/// Which plans of a set a job is about.
+enum class Plans { last, all };
 
 /// The common part of convert, reshard and merge, which differ in how plans are made and where samples come from. Order
 /// of calls: add the sets and adopt a plan for each, settle_part(), resume(), then write() each set. merge looks for
@@ -87,19 +100,29 @@ class ConvertJob {
   ConvertJob(std::string target, const WriteOptions& options, std::optional<std::uint64_t> parts,
              io::OutputFiles& files, Context& context);
 
-  /// Adds the target itself (`name` is empty) or a set below it. Throws Error{conflict} if a target of several sets
-  /// contains shards of its own: its readers would find one set and, in its folders, others.
-  OutputSet& add_set(const std::string& name);
+  /// Looks at the target itself (`name` is empty) or at a set below it, and enforces the rules of `verb`. Throws
+  /// Error{conflict} if a target of several sets is one itself: its readers would find one set and, in its folders,
+  /// others.
+  std::shared_ptr<const catalog::SeenSet> look(const std::string& name, catalog::SetVerb verb);
+  /// Adds it; with Plans::all before it also its earlier plans, opened. Returns the set with its last plan.
+  OutputSet& add_set(const std::string& name, std::shared_ptr<const catalog::SeenSet> seen, Plans plans = Plans::last);
   /// ShardTarget::continue_append(); what was interrupted when it was complete is ended instead, except in a dry run.
-  void continue_append(OutputSet& set, const MakeIndexes& make_indexes);
+  bool continue_append(OutputSet& set, const MakeIndexes& make_indexes);
   /// The same, then ShardTarget::begin_append().
   void begin_append(OutputSet& set, bool discard);
   const std::string& target() const { return target_; }
   /// Their addresses stay the same.
   std::deque<OutputSet>& sets() { return sets_; }
+  /// Whether another run has ended an --append of this one meanwhile. Then removes what this run wrote after that.
+  bool has_append_ended() const;
   /// Threads that work at the same time.
   unsigned cores() const { return cores_; }
 
+  /// From now on the job is about all shards, whatever part the options name.
+  void take_all_parts() {
+    part_.reset();
+    task_.reset();
+  }
   /// Throws Error{usage} if this array task has no part, as far as the targets show without the plan of this run;
   /// before a scan and before prepare().
   void require_part();
@@ -110,6 +133,8 @@ class ConvertJob {
   /// Throws Error{usage} as division_of() and part_of() do.
   void settle_part();
 
+  /// Whether a set with a manifest, whose plan is open, lacks shards or indexes.
+  bool lacks_shards(const OutputSet& set) const;
   /// Finds the shards of this part that are finished; returns the bytes of the others.
   std::uint64_t find_finished();
 
@@ -123,8 +148,13 @@ class ConvertJob {
   /// Samples of the plan for this part.
   std::uint64_t planned_samples(const OutputSet& set) const;
 
+  /// The manifest of this part of the set and of its earlier plans that were added, of which all shards are finished.
+  /// `skipped`: see ShardTarget::manifest_of(), of the set's last plan.
+  formats::Manifest manifest_of(const OutputSet& set, std::vector<formats::IndexSkip>& skipped) const;
+
   /// Writes the shards of the set that are not finished. Then, unless files are bad or the budget was already spent,
-  /// writes its indexes and the manifest of the set or the part, and adds the outcome to `result`.
+  /// writes its indexes and the manifest of the set or the part, and adds the outcome to `result`; after those of an
+  /// earlier plan nothing.
   SetOutcome write(OutputSet& set, SampleSource& source, WrittenSets& result, const SkipBudget& budget = {});
 
   /// Makes the indexes of the set or of this part of it, and publishes its manifest, byte for byte the same for any
@@ -134,9 +164,13 @@ class ConvertJob {
   std::string publish(OutputSet& set, const formats::Manifest& manifest);
 
  private:
+  void refuse_other_indexes(const std::string& folder) const;
+  void require_runs() const;
+  void require_current(const OutputSet& set) const;
   void require_files(const OutputSet& set, const formats::Manifest& manifest);
   MakeIndexes indexes_of(const OutputSet& set) const;
   std::string end_append(OutputSet& set, const MakeIndexes& make_indexes);
+  FinishedBy check() const { return recheck_ ? FinishedBy::bytes : FinishedBy::index; }
   Part part_of_task(const ArrayTask& task);
   ArrayTask with_planned_parts(ArrayTask task);
   WriteResult write_shards_of(OutputSet& set, SampleSource& source, bool md5, WrittenSets& result,
@@ -152,10 +186,27 @@ class ConvertJob {
   io::OutputFiles& files_;
   Context& context_;
   const std::chrono::steady_clock::time_point start_;
+  std::optional<catalog::SeenSet> group_;  ///< the target of several sets
   std::deque<OutputSet> sets_;
   std::uint64_t samples_written_ = 0;  ///< as planned
   std::uint64_t bytes_written_ = 0;
   double seconds_ = 0;  ///< wall time of the writing
 };
+
+/// Runs a command that `make` makes, and starts again with a new one where another run has changed its targets since it
+/// looked at them. Its job() has them.
+template <class Make>
+auto run_on_targets(const Make& make, Context& context) {
+  while (true) {
+    auto command = make();
+    try {
+      return command.run();
+    } catch (const TargetChanged&) {
+    } catch (const Error&) {
+      if (!command.job().has_append_ended()) throw;  // else another run has added the same
+    }
+    context.progress().stage = 0;
+  }
+}
 
 }  // namespace shardkit::dataset

@@ -33,7 +33,7 @@ std::vector<formats::IndexSkip> skipped_by(const ShardTarget& target, const std:
     if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found) throw;
     throw Error(error.code(), At{index},
                 "'{}' is {}: --append needs the indexes of old shards, because they list the files that were left out; "
-                "restore it from a copy, or convert all files into an empty folder",
+                "the same command without --append writes it again",
                 index, error.code() == ErrorCode::corrupt ? "damaged" : "missing");
   }
   return skipped;

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "dataset/sharding/plan_difference.hpp"
+#include "dataset/sharding/shard_writer.hpp"
 #include "io/publish.hpp"
 #include "io/run_file.hpp"
 
@@ -65,19 +65,6 @@ void discard_state(io::OutputFiles& files, const std::string& state) {
   files.sync_directory(state);
 }
 
-bool Generation::is_complete() const try {
-  if (!is_begun() || !files_.exists(io::join_path(folder_, formats::kManifestName))) return false;
-  const formats::Manifest added = manifest_in(files_, folder_);
-  const std::optional<Hash128> plan = hash_if_intact(files_, plan_path(), false);
-  return plan && added.plan_hash == to_hex(*plan) && std::ranges::all_of(added.shards, [&](const auto& shard) {
-           return files_.size_of(io::join_path(folder_, shard.name)) == shard.bytes ||
-                  files_.size_of(io::join_path(set_, shard.name)) == shard.bytes;
-         });
-} catch (const Error& error) {
-  if (error.code() != ErrorCode::corrupt) throw;
-  return false;
-}
-
 std::vector<std::string> Generation::plans_of_set() const {
   std::vector<std::string> paths;
   for (std::uint64_t i = 0; i < number_; ++i) paths.push_back(io::join_path(set_, formats::plan_path(i)));
@@ -88,19 +75,14 @@ formats::PlanStart Generation::start(formats::PlanHead head, bool recheck) const
   const std::string last = plans_of_set().back();
   const auto file = files_.open(last);
   const formats::PlanReader plan(*file, last);
-  formats::PlanHead before = plan.head();
-  for (formats::PlanHead* of : {&before, &head}) of->options.erase("source_folder");  // where the files are tells it
-  if (const std::string difference = option_difference(before, head); !difference.empty()) {
-    throw Error(ErrorCode::conflict, At{set_}, "--append needs the options that '{}' was made with: {}", set_,
-                difference);
-  }
-  for (const formats::ManifestShard& shard : manifest_of_set().shards) {
+  refuse_other_options(plan.head(), std::move(head), set_);
+  for (const formats::ManifestShard& shard :
+       recheck ? manifest_of_set().shards : std::vector<formats::ManifestShard>()) {
     const std::string path = io::join_path(set_, shard.name);
-    const std::optional<std::uint64_t> size = files_.size_of(path);
-    if (size == shard.bytes && (!recheck || xxh3_128(*files_.open(path)) == shard.xxh3_128)) continue;
-    throw Error(size ? ErrorCode::corrupt : ErrorCode::not_found, At{path},
-                "shard '{}' of the set is {}; repair the set first: `shardctl verify {}` lists what is wrong", path,
-                size ? "damaged" : "missing", shell_word(set_));
+    if (xxh3_128(*files_.open(path)) == shard.xxh3_128) continue;
+    throw Error(ErrorCode::corrupt, At{path},
+                "shard '{}' of the set is damaged: the command without --append, with --recheck, writes it again",
+                path);
   }
   return {plan.first_shard() + plan.shards().size(), plan.hash()};
 }
@@ -119,9 +101,21 @@ formats::Manifest Generation::whole_manifest(const formats::Manifest& added, con
     throw Error(ErrorCode::conflict, At{set_},
                 "'{}' is another set than when an --append into it began; convert into an empty folder", set_);
   }
-  whole = formats::join_manifests(std::move(whole), added);
-  whole.skipped -= std::min(whole.skipped, head.start->readmitted);
-  return whole;
+  return add_generation(std::move(whole), added, head);
+}
+
+formats::Manifest add_generation(formats::Manifest set, const formats::Manifest& added, const formats::PlanHead& head) {
+  set = formats::join_manifests(std::move(set), added);
+  set.skipped -= std::min(set.skipped, head.start->readmitted);
+  return set;
+}
+
+void refuse_other_options(formats::PlanHead before, formats::PlanHead now, const std::string& folder,
+                          const std::string& note) {
+  for (formats::PlanHead* of : {&before, &now}) of->options.erase("source_folder");  // where the files are tells it
+  const std::string difference = option_difference(before, now);
+  if (difference.empty()) return;
+  throw Error(ErrorCode::conflict, At{folder}, "'{}' was made with other options: {}{}", folder, difference, note);
 }
 
 std::string Generation::end(const MakeIndexes& make_indexes, const std::function<void()>& check,
@@ -130,6 +124,9 @@ std::string Generation::end(const MakeIndexes& make_indexes, const std::function
   const formats::PlanHead head = formats::PlanReader(*file, plan_path()).head();
   const formats::Manifest added = manifest_in(files_, folder_);
   const formats::Manifest whole = whole_manifest(added, head);
+  for (const formats::ManifestShard& shard : added.shards) {
+    if (files_.exists(io::join_path(folder_, shard.name))) has_same_tar(files_, io::join_path(set_, shard.name), shard);
+  }
   raise(state_of(folder_), state_of(set_), head.name, false);
   raise(folder_, set_, head.name, false);
   SetIndexes indexes = make_indexes(set_, whole.shards);

@@ -30,24 +30,22 @@ class Generation {
   const std::string& folder() const { return folder_; }
   /// Whether it has a plan.
   bool is_begun() const { return files_.exists(plan_path()); }
-  /// Whether a manifest lists its shards, and each of them is there or in the set already.
-  bool is_complete() const;
   /// Whether its plan is one of the set's: then it is a part of the set.
   bool has_ended() const { return files_.exists(ended_plan_path()); }
 
   std::vector<std::string> plans_of_set() const;
   formats::Manifest manifest_of_set() const;
-  /// Where its plan begins, which will have `head`. Throws Error{conflict} if the set was made with other options,
-  /// Error{corrupt, not_found} if a shard of the set is missing or has another size than its manifest says, with
-  /// `recheck` also for other bytes.
+  /// Where its plan begins, which will have `head`. Throws Error{conflict} if the set was made with other options, with
+  /// `recheck` also Error{corrupt} if a shard of the set has other bytes than its manifest says.
   formats::PlanStart start(formats::PlanHead head, bool recheck) const;
 
   /// Creates the folder.
   void make_folder() const;
   /// Moves a complete one into the set, publishes the manifest of the whole set with its indexes, and removes the
   /// folder; returns the path of the manifest. May be repeated after an interruption, and done by several processes at
-  /// once. Calls `check` before the first tar has its new place. Readers of the manifest see the old set or the new
-  /// one; those who list tars see new ones between their moves and that of the manifest: what takes time comes before.
+  /// once. Calls `check` before the first tar has its new place. Throws Error{conflict} for a tar of others at that
+  /// place. Readers of the manifest see the old set or the new one; those who list tars see new ones between their
+  /// moves and that of the manifest: what takes time comes before.
   std::string end(const MakeIndexes& make_indexes, const std::function<void()>& check, Context& context) const;
   /// Removes the folder with all that is in it.
   void discard() const;
@@ -64,6 +62,14 @@ class Generation {
   std::uint64_t number_;  ///< of its plan in the set
   std::string folder_;
 };
+
+/// The manifest of a set with the shards of the plan behind it, which has `head`.
+formats::Manifest add_generation(formats::Manifest set, const formats::Manifest& added, const formats::PlanHead& head);
+
+/// Throws Error{conflict} if `before`, a plan of the set in `folder`, was made with other options than `now`. `note`
+/// ends its text.
+void refuse_other_options(formats::PlanHead before, formats::PlanHead now, const std::string& folder,
+                          const std::string& note = {});
 
 /// The manifest in a folder. Throws the errors of reading it.
 formats::Manifest manifest_in(io::OutputFiles& files, const std::string& folder);

@@ -10,6 +10,7 @@
 #include "core/hash.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "formats/manifest.hpp"
 
 namespace shardkit::dataset {
 namespace {
@@ -247,15 +248,10 @@ std::pair<std::size_t, std::size_t> shards_of(const Part& part, std::size_t shar
 std::string part_file_name(const Part& part) { return fmt::format("part-{:05}-of-{:05}.json", part.index, part.count); }
 
 std::optional<Part> parse_part_file_name(const std::string& name) {
-  constexpr std::string_view kStart = "part-", kMiddle = "-of-", kEnd = ".json";
-  const std::string_view text(name);
-  const std::size_t middle = text.find(kMiddle);
-  if (!text.starts_with(kStart) || !text.ends_with(kEnd) || middle == std::string_view::npos) return std::nullopt;
-  Part part;
-  const std::size_t count = middle + kMiddle.size();
-  const bool read = parse_number(text.substr(kStart.size(), middle - kStart.size()), part.index) &&
-                    parse_number(text.substr(count, text.size() - kEnd.size() - count), part.count);
-  return read && name == part_file_name(part) ? std::optional(part) : std::nullopt;
+  const auto read = formats::parse_part_name(name);
+  if (!read) return std::nullopt;
+  const Part part{read->first, read->second};
+  return name == part_file_name(part) ? std::optional(part) : std::nullopt;
 }
 
 }  // namespace shardkit::dataset

@@ -6,8 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "catalog/set_listing.hpp"
+#include "catalog/set_rules.hpp"
 #include "core/error.hpp"
-#include "core/folder.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "dataset/sharding/bad_files.hpp"
@@ -19,20 +20,18 @@ namespace {
 
 constexpr const char* kDiscarding = "discard";  // in place of a plan
 
-Hash128 plan_hash(io::OutputFiles& files, const std::string& path) {
-  const auto file = files.open(path);
-  return formats::PlanReader(*file, path).hash();
-}
-
 }  // namespace
 
 std::unique_ptr<io::RunFile> begin_run(io::OutputFiles& files, const std::string& folder) {
   const std::string state = io::join_path(folder, formats::kStateFolder);
   files.create_directories(state);
-  if (!files.is_local()) return nullptr;
-  io::remove_stale_temps(files, folder);
-  io::remove_stale_temps(files, state);
-  return std::make_unique<io::RunFile>(files, state);
+  return files.is_local() ? std::make_unique<io::RunFile>(files, state) : nullptr;
+}
+
+void remove_leftovers(io::OutputFiles& files, const std::string& folder, io::RunFile& run) {
+  for (const std::string& of : {folder, io::join_path(folder, formats::kStateFolder)})
+    io::remove_stale_temps(files, of);
+  run.remove_dead();
 }
 
 void append_skipped(io::OutputFiles& files, const std::string& index_path, std::vector<formats::IndexSkip>& skipped) {
@@ -42,45 +41,49 @@ void append_skipped(io::OutputFiles& files, const std::string& index_path, std::
   formats::read_shard_index(*index, index_path, visitor);
 }
 
-ShardTarget::ShardTarget(io::OutputFiles& files, std::string folder, bool dry_run)
-    : files_(files), folder_(std::move(folder)), dry_run_(dry_run) {
-  end_append();
+ShardTarget::ShardTarget(io::OutputFiles& files, std::shared_ptr<const catalog::SeenSet> seen, bool dry_run)
+    : ShardTarget(files, seen, dry_run, std::max<std::uint64_t>(seen->plans.size(), 1) - 1) {}
+
+ShardTarget::ShardTarget(io::OutputFiles& files, std::shared_ptr<const catalog::SeenSet> seen, bool dry_run,
+                         std::uint64_t plan)
+    : files_(files),
+      seen_(std::move(seen)),
+      folder_(seen_->folder),
+      output_(folder_),
+      dry_run_(dry_run),
+      number_(plan) {
+  had_append_ = files_.is_local() && next_generation().is_begun();
 }
 
 void ShardTarget::prepare() {
-  refuse_foreign();
   if (dry_run_ || run_) return;
   is_new_ = !files_.exists(folder_);
+  is_state_new_ = !files_.exists(state_path(""));
   run_ = begin_run(files_, folder_);
-  if (number_ > 0) Generation(files_, folder_, number_ - 1).discard();  // what a killed process left of an ended one
 }
 
-void ShardTarget::remove_if_empty() {
+ShardTarget::~ShardTarget() {
   run_.reset();
-  if (!files_.is_local()) return;
   std::error_code not_empty;
-  if (is_new_ && std::filesystem::remove(state_path(""), not_empty)) std::filesystem::remove(folder_, not_empty);
+  const std::filesystem::path state = io::join_path(folder_, formats::kStateFolder);
+  if (files_.is_local() && is_state_new_ && std::filesystem::remove(state, not_empty) && is_new_)
+    std::filesystem::remove(folder_, not_empty);
 }
 
-void ShardTarget::refuse_foreign() const {
-  if (added_ || number_ > 0 || has_plan() || !files_.exists(folder_)) return;
-  if (files_.size_of(folder_)) {
-    throw Error(ErrorCode::conflict, At{folder_}, "'{}' is not a folder; choose an empty folder", folder_);
-  }
+/// Names that the plan needs, which files of others have.
+void ShardTarget::refuse_taken_names(const formats::PlanReader& plan) const {
   for (const std::string& name : files_.names_in(folder_)) {
-    if (is_hidden_or_system(name)) continue;
-    if (const std::string plan = io::join_path(path_of(name), formats::plan_path(0)); files_.exists(plan)) {
-      const auto file = files_.open(plan);
-      const auto options = formats::PlanReader(*file, plan).head().options;
-      const auto split = options.find("split");
-      throw Error(ErrorCode::conflict, At{folder_},
-                  "'{}' contains the set '{}' of an earlier run: {}choose an empty folder", folder_, name,
-                  split == options.end() ? "" : fmt::format("repeat its --split {}, or ", split->second));
-    }
-    throw Error(
-        ErrorCode::conflict, At{folder_},
-        "'{}' contains other files, such as '{}'; choose an empty folder. Is the order right? The target comes last",
-        folder_, name);
+    const std::optional<std::uint64_t> number = formats::shard_number(plan.head().name, name);
+    const bool is_planned =
+        number && *number >= plan.first_shard() && *number - plan.first_shard() < plan.shards().size();
+    const bool is_needed = (is_planned && (name.ends_with(".tar") || name.ends_with(".idx"))) ||
+                           (!added_ && name == formats::kManifestName);
+    if (!is_needed || has_plan()) continue;  // else another run with this plan has written it by now
+    const std::string path = io::join_path(folder_, name);
+    throw Error(ErrorCode::conflict, At{path},
+                "'{}' is a file of others, and this command needs its name: move it out of the folder, or choose "
+                "another folder",
+                path);
   }
 }
 
@@ -101,33 +104,41 @@ void ShardTarget::adopt_dry(const std::function<void(ByteSink&)>& write, FileIde
     }
   }
   plan_ = std::make_unique<formats::PlanReader>(*plan_file_, dry_plan_->temp_path());
+  if (!has_plan()) refuse_taken_names(*plan_);
+}
+
+/// Publishes the first plan; false if there is one by now.
+bool ShardTarget::begin(io::AtomicFile& file, const formats::PlanReader& plan) {
+  refuse_runs_besides(to_hex(plan.hash()));
+  refuse_taken_names(plan);
+  return file.commit_new();
 }
 
 void ShardTarget::adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity) {
   if (dry_run_) return adopt_dry(write, identity);
   if (added_) added_->make_folder();
+  const bool was_open = is_plan_open();
   io::AtomicFile file(files_, plan_path());
   write(file);
   file.flush();
-  const Hash128 hash = plan_hash(files_, file.temp_path());
-  if (std::exchange(may_discard_, false)) discard_unless(hash);
-  bool is_first = false;
-  if (run_ || !has_plan()) announce(to_hex(hash));  // in a bucket, a command that is refused hinders no other
-  if (!has_plan()) {
-    if (!run_) refuse_foreign();  // again: another command may have written there before this one claimed the folder
-    refuse_runs_besides(to_hex(hash));
-    is_first = file.commit_new();
-  }
-  open_plan();
-  if (!is_first) {
+  const std::string path = file.temp_path();
+  const auto written = files_.open(path);
+  const formats::PlanReader plan(*written, path);
+  if (std::exchange(may_discard_, false)) discard_unless(plan.hash());
+  if (run_ || !has_plan()) announce(to_hex(plan.hash()));  // in a bucket, a command that is refused hinders no other
+  while (has_plan() || !begin(file, plan)) {
+    open_plan();
     try {
-      compare_plan(*files_.open(file.temp_path()), file.temp_path(), identity);
+      compare_plan(*written, path, identity);
+      break;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::conflict || !has_only_plan()) throw;
-      discard_if([this] { return has_only_plan(); });
-      throw TargetChanged();
     }
+    discard_if([this] { return has_only_plan(); });
+    if (was_open) throw TargetChanged();
+    announce(to_hex(plan.hash()));
   }
+  open_plan();
   follow_plan();
 }
 
@@ -145,11 +156,14 @@ void ShardTarget::follow_plan() {
   announce(to_hex(plan_->hash()));
   // Others look in the same order, announcement first: of two that begin at once, at least one sees the other.
   refuse_superseded();
-  refuse_earlier_version();
   refuse_runs_besides(to_hex(plan_->hash()));
-  if (files_.exists(plan_path()) && plan_hash(files_, plan_path()) == plan_->hash()) return;
-  throw Error(ErrorCode::in_use, At{folder_}, "the plan of '{}' was discarded meanwhile; run this command again",
-              folder_);
+  if (!files_.exists(plan_path()) || hash_if_intact(files_, plan_path(), false) != plan_->hash()) {
+    throw Error(ErrorCode::in_use, At{folder_}, "the plan of '{}' was discarded meanwhile; run this command again",
+                folder_);
+  }
+  if (!run_) return;
+  remove_leftovers(files_, folder_, *run_);
+  if (number_ > 0) Generation(files_, folder_, number_ - 1).discard();
 }
 
 void ShardTarget::announce(const std::string& plan) {
@@ -216,10 +230,6 @@ void ShardTarget::refuse_runs_besides(const std::string& plan, const std::string
 
 void ShardTarget::compare_plan(ByteSource& other, const std::string& path, FileIdentity identity) const {
   const formats::PlanReader now(other, path);
-  if (!added_ && now.head().inputs.empty() && (number_ > 0 || next_generation().is_begun())) {
-    throw Error(ErrorCode::conflict, At{folder_},
-                "'{}' has shards that convert --append added: run this command with --append", folder_);
-  }
   if (xxh3_128(*plan_file_) == xxh3_128(other)) return;
   std::optional<PlanDifference> found;
   try {
@@ -234,22 +244,26 @@ void ShardTarget::compare_plan(ByteSource& other, const std::string& path, FileI
   if (added_) {
     throw Error(ErrorCode::conflict, At{folder_},
                 "another --append into '{}' is not finished: {}; run it with the original source, or add --discard to "
-                "this command, which removes what the other one wrote",
-                folder_, found->text);
+                "this command, which removes what the other one wrote{}",
+                folder_, found->text, catalog::state_note(*seen_));
   }
   const bool only_times = found->is_time && !plan_difference(*plan_, now, FileIdentity::size);
   const bool may_append = is_finished && found->files == SourceFiles::added;
-  throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder",
+  throw Error(ErrorCode::conflict, At{folder_}, "'{}' contains {} of another plan: {}; {}choose an empty folder{}",
               folder_, is_finished ? "a finished set" : "shards", found->text,
               only_times   ? "sizes are equal: if only times differ, add --identity size, or "
               : may_append ? "add new files with --append, or "
               : found->files == SourceFiles::gone
                   ? "restore the missing images, which no option removes from shards, or "
-                  : "");
+                  : "",
+              catalog::state_note(*seen_));
 }
 
-bool ShardTarget::is_finished() const {
+bool ShardTarget::is_finished() const try {
   return files_.exists(path_of(formats::kManifestName)) && manifest_now().plan_hash == to_hex(plan_->hash());
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::corrupt) throw;
+  return false;
 }
 
 void ShardTarget::begin_append(bool discard) {
@@ -262,7 +276,6 @@ void ShardTarget::begin_append(bool discard) {
                 "separate folder and join both sets with `shardctl reshard`",
                 folder_);
   }
-  refuse_earlier_version();
   if (!is_finished()) return;
   plan_.reset();
   added_.emplace(next_generation());
@@ -276,14 +289,6 @@ void ShardTarget::begin_append(bool discard) {
                 plan_path());
   }
   open_plan();
-}
-
-void ShardTarget::refuse_earlier_version() const {
-  if (added_ || number_ == 0 || is_finished()) return;
-  throw Error(ErrorCode::conflict, At{folder_},
-              "an --append into '{}' by an earlier version of shardctl has not finished, and this version cannot "
-              "continue it: finish it with that version, or convert into an empty folder",
-              folder_);
 }
 
 bool ShardTarget::continue_append() {
@@ -333,23 +338,18 @@ void ShardTarget::discard_if(const std::function<bool()>& is_wanted) {
   announce({});
 }
 
-/// Whether the first plan of a local folder is all that earlier runs left: no manifest, no shard or index, no part.
+/// Whether the first plan of a local folder is all that earlier runs left.
 bool ShardTarget::has_only_plan() const {
-  if (added_ || number_ > 0 || !files_.is_local() || files_.exists(path_of(formats::kManifestName))) return false;
-  for (const std::string& folder : {folder_, state_path("")}) {
-    for (const std::string& name : files_.names_in(folder)) {
-      const bool is_list_of_bad_files = name.ends_with(kBadListEnding);
-      if (parse_part_file_name(name) || (!is_list_of_bad_files && formats::shard_number(plan_->head().name, name)))
-        return false;
-    }
-  }
-  return live_runs().empty();
+  if (added_ || number_ > 0 || !files_.is_local() || !live_runs().empty()) return false;
+  const catalog::SeenSet now = catalog::look_at(files_, folder_);
+  const auto* writing = now.as<catalog::Writing>();
+  return writing != nullptr && writing->planned > 0 && writing->missing.size() == writing->planned;
 }
 
 void ShardTarget::refuse_superseded() const {
   if (!files_.is_local()) return;
   const Generation next = next_generation();
-  if (!next.has_ended() && (added_ || !next.is_begun())) return;
+  if (!next.has_ended() && (added_ || had_append_ || !next.is_begun())) return;
   throw Error(ErrorCode::in_use, At{folder_},
               "convert --append added to '{}' while this command ran; run it again with --append", folder_);
 }
@@ -361,15 +361,15 @@ void ShardTarget::open_plan() {
   plan_ = std::make_unique<formats::PlanReader>(*plan_file_, plan_path());
 }
 
-std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bool recheck) const {
+std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, FinishedBy check) const {
   const std::string name = plan_->shard_name(shard);
   const std::string index_path = path_of(formats::shard_index_path(name));
   if (!files_.exists(index_path)) return std::nullopt;
   formats::ShardSummary summary;
   try {
     const auto index = files_.open(index_path);
-    summary =
-        recheck ? formats::read_shard_index(*index, index_path, {}) : formats::read_shard_summary(*index, index_path);
+    summary = check == FinishedBy::size ? formats::read_shard_summary(*index, index_path)
+                                        : formats::read_shard_index(*index, index_path, {});
   } catch (const Error& error) {
     if (error.code() == ErrorCode::corrupt) return std::nullopt;  // written again
     throw;
@@ -378,7 +378,7 @@ std::optional<formats::ShardSummary> ShardTarget::finished(std::size_t shard, bo
   if (summary.samples == 0) return summary;
   const std::string path = path_of(name);
   if (files_.size_of(path) != summary.bytes) return std::nullopt;
-  if (recheck && !(xxh3_128(*files_.open(path)) == summary.xxh3_128)) return std::nullopt;
+  if (check == FinishedBy::bytes && !(xxh3_128(*files_.open(path)) == summary.xxh3_128)) return std::nullopt;
   return summary;
 }
 

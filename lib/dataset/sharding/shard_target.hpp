@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/set_state.hpp"
 #include "dataset/sharding/generation.hpp"
 #include "dataset/sharding/part.hpp"
 #include "dataset/sharding/sharding_options.hpp"
@@ -21,9 +22,15 @@
 
 namespace shardkit::dataset {
 
-/// Thrown when the facts that a run took from its target no longer hold: it had only a plan that this run cannot
-/// follow, and by now has none, or another run has ended an --append. Then the caller starts again.
+/// Thrown when what a command knows of its targets no longer holds: it starts again (run_on_targets()).
 struct TargetChanged {};
+
+/// How much of a finished shard is compared with what is known of it.
+enum class FinishedBy {
+  size,   ///< of the tar, with the end of its index
+  index,  ///< also all of the index is read
+  bytes,  ///< also those of the tar
+};
 
 /// The output folder of a convert or a reshard. Its .shardkit/plan describes its content; the plan is written first and
 /// decides, for all parts and restarts, whether they belong together. An --append writes to a folder of its own below
@@ -33,22 +40,28 @@ struct TargetChanged {};
 /// never replaced by other bytes.
 class ShardTarget {
  public:
-  /// `dry_run`: nothing is written to the folder; during the lifetime of this object the plan is in the system's
-  /// temporary folder.
-  ShardTarget(io::OutputFiles& files, std::string folder, bool dry_run = false);
+  /// `seen`: the folder, for which the rules of the command hold. `dry_run`: nothing is written to the folder; during
+  /// the lifetime of this object the plan is in the system's temporary folder.
+  ShardTarget(io::OutputFiles& files, std::shared_ptr<const catalog::SeenSet> seen, bool dry_run = false);
+  /// For the shards of a plan before the last, by its number in `seen`.
+  ShardTarget(io::OutputFiles& files, std::shared_ptr<const catalog::SeenSet> seen, bool dry_run, std::uint64_t plan);
 
-  /// Makes the folder and announces this run, except in a dry run; throws like refuse_foreign().
+  /// The folder as it was when the command began.
+  const catalog::SeenSet& seen() const { return *seen_; }
+
+  /// Makes the folder and announces this run, except in a dry run.
   void prepare();
-  /// Removes the folder again if prepare() made it and nothing was written.
-  void remove_if_empty();
-  /// Throws Error{conflict} if the folder contains anything other than a convert's output. Writes nothing.
-  void refuse_foreign() const;
+  ShardTarget(const ShardTarget&) = delete;
+  ShardTarget& operator=(const ShardTarget&) = delete;
+  /// Removes the folders again that prepare() made, if nothing was written.
+  ~ShardTarget();
 
   /// Adopts the plan that `write` makes. The first convert into this folder publishes it; a later one must have the
   /// same samples in the same order, with files that are equal by `identity`, else Error{conflict} names the
-  /// difference. A plan in a local folder without a shard of it is removed instead, and TargetChanged is thrown. Throws
-  /// Error{in_use} if a live run follows another plan, Error{io} if only class folders of the plan are missing, because
-  /// the source may be mounted again.
+  /// difference. A plan in a local folder without a shard of it gives way to this one; TargetChanged is thrown if it
+  /// was open. Throws Error{conflict} for a file of others that has a name of the plan, Error{in_use} if a live run
+  /// follows another plan, Error{io} if only class folders of the plan are missing, because the source may be mounted
+  /// again.
   void adopt_plan(const std::function<void(ByteSink&)>& write, FileIdentity identity = FileIdentity::mtime);
   /// Adopts the current plan if it is a copy of `given`, without reading all of either; false if it is not, or there is
   /// none. After prepare(). Throws the errors of follow_plan().
@@ -76,7 +89,7 @@ class ShardTarget {
 
   /// --append: where the set is finished, all calls are about its next generation from now on; one that was begun is
   /// continued, or with `discard` replaced if it has another plan or a damaged one. Else nothing changes. Throws
-  /// Error{conflict} for a set that reshard made, or to which an earlier version began to add.
+  /// Error{conflict} for a set that reshard made.
   void begin_append(bool discard);
   /// The same if a generation was begun; false if none was.
   bool continue_append();
@@ -100,12 +113,11 @@ class ShardTarget {
   bool is_plan_open() const { return plan_ != nullptr; }
   /// The manifest that is there. Throws the errors of reading it.
   formats::Manifest manifest_now() const { return manifest_in(files_, output_); }
-  /// Whether it is that of the plan, which is open.
+  /// Whether it can be read, and is that of the plan, which is open.
   bool is_finished() const;
 
-  /// The shard's index entry if shard and index exist and fit the plan; empty if the shard must be written. `recheck`
-  /// also compares the tar's bytes with its checksum.
-  std::optional<formats::ShardSummary> finished(std::size_t shard, bool recheck) const;
+  /// The shard's index entry if shard and index exist and fit the plan; empty if the shard must be written.
+  std::optional<formats::ShardSummary> finished(std::size_t shard, FinishedBy check) const;
 
   /// Removes a finished shard that will be written again with other bytes, and the manifest that has its checksum.
   void reopen(std::size_t shard);
@@ -135,6 +147,8 @@ class ShardTarget {
   std::string division_path() const { return plan_path() + ".division"; }
   void adopt_dry(const std::function<void(ByteSink&)>& write, FileIdentity identity);
   bool has_only_plan() const;
+  bool begin(io::AtomicFile& file, const formats::PlanReader& plan);
+  void refuse_taken_names(const formats::PlanReader& plan) const;
   /// `other` is the plan at `path`, which messages name.
   void compare_plan(ByteSource& other, const std::string& path, FileIdentity identity) const;
   void announce(const std::string& plan);
@@ -143,15 +157,17 @@ class ShardTarget {
   void refuse_runs_besides(const std::string& plan, const std::string& why = {}) const;
   void discard_unless(const Hash128& plan);
   void discard_if(const std::function<bool()>& is_wanted);
-  void refuse_earlier_version() const;
   Generation next_generation() const { return {files_, folder_, number_}; }
 
   io::OutputFiles& files_;
+  std::shared_ptr<const catalog::SeenSet> seen_;
   std::string folder_;
   std::string output_;
   bool dry_run_ = false;
-  bool is_new_ = false;       ///< made by prepare()
+  bool is_new_ = false;  ///< made by prepare(), as the next one
+  bool is_state_new_ = false;
   std::uint64_t number_ = 0;  ///< of the last plan of the set
+  bool had_append_ = false;   ///< one was begun when the folder was seen
   std::optional<Generation> added_;
   bool may_discard_ = false;  ///< the plan of the generation
   std::unique_ptr<io::RunFile> run_;
@@ -161,8 +177,10 @@ class ShardTarget {
 };
 
 /// Makes the folder of a set and its state folder, and announces a run there; null for a bucket, where nothing shows
-/// runs: those on other machines do no harm, because their objects are compared. Removes what killed processes left.
+/// runs: those on other machines do no harm, because their objects are compared.
 std::unique_ptr<io::RunFile> begin_run(io::OutputFiles& files, const std::string& folder);
+/// Removes what killed processes left there. For a run that will not be refused any more.
+void remove_leftovers(io::OutputFiles& files, const std::string& folder, io::RunFile& run);
 
 /// Adds the files that a shard left out, as its index lists them.
 void append_skipped(io::OutputFiles& files, const std::string& index_path, std::vector<formats::IndexSkip>& skipped);

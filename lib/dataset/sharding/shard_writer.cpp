@@ -124,10 +124,11 @@ class ShardWriter {
       : files_(files),
         folder_(setup.target),
         shard_(setup.plan.shard_name(number)),
+        plan_(to_hex(setup.plan.hash())),
         pool_(pool),
         tar_(files, io::join_path(folder_, shard_), setup.plan.shards()[number].bytes),
         index_file_(files, io::join_path(folder_, formats::shard_index_path(shard_))),
-        index_(index_file_, shard_, to_hex(setup.plan.hash())) {
+        index_(index_file_, shard_, plan_) {
     if (setup.md5) md5_.emplace(ChecksumKind::md5);
   }
 
@@ -164,10 +165,11 @@ class ShardWriter {
     keep_one_each();
     keep_bad_files(files_, folder_, shard_, bad_);
     if (open_) return std::nullopt;
+    const bool has_tar = has_same_tar_there();
     index_file_.commit();
     if (summary_.samples == 0) return std::move(summary_);
     if (md5_) keep_md5(files_, folder_, summary_, md5_->finish());
-    tar_.commit();
+    if (!has_tar) tar_.commit();
     return std::move(summary_);
   }
 
@@ -175,6 +177,25 @@ class ShardWriter {
   const std::vector<BadFile>& bad() const { return bad_; }
 
  private:
+  /// Of what has the shard's names, a damaged index is replaced, and a tar with an index of this plan; true if the tar
+  /// is there with its bytes.
+  bool has_same_tar_there() {
+    const std::string tar = io::join_path(folder_, shard_);
+    const std::string index = io::join_path(folder_, formats::shard_index_path(shard_));
+    bool is_damaged = false;
+    std::string plan;
+    try {
+      if (files_.exists(index)) plan = formats::read_shard_summary(*files_.open(index), index).plan;
+    } catch (const Error& error) {
+      is_damaged = error.code() == ErrorCode::corrupt;
+      if (!is_damaged && error.code() != ErrorCode::not_found) throw;
+    }
+    if (is_damaged || plan == plan_) files_.give_up(index);
+    if (plan != plan_) return files_.is_local() && has_same_tar(files_, tar, summary_);
+    files_.give_up(tar);
+    return false;
+  }
+
   /// Of a file that several samples have. The first state counts: a shard with an open file stays open.
   void keep_one_each() {
     std::ranges::stable_sort(bad_, {},
@@ -211,6 +232,7 @@ class ShardWriter {
   io::OutputFiles& files_;
   const std::string folder_;
   const std::string shard_;
+  const std::string plan_;  ///< its hash
   BufferPool& pool_;
   io::LargeFile tar_;
   io::AtomicFile index_file_;
@@ -459,6 +481,15 @@ formats::IndexMember SampleSource::finish_member(MutableBytes room, std::uint64_
   const std::uint64_t begin = at + formats::kTarBlock;
   std::ranges::fill(room.subspan(begin + size, formats::tar_padded(size) - size), std::byte{0});
   return {extension, begin, size, xxh3_64(room.subspan(begin, size))};
+}
+
+bool has_same_tar(io::OutputFiles& files, const std::string& path, const formats::ManifestShard& shard) {
+  const std::optional<std::uint64_t> size = files.size_of(path);
+  if (!size || (size == shard.bytes && xxh3_128(*files.open(path)) == shard.xxh3_128)) return size.has_value();
+  throw Error(ErrorCode::conflict, At{path},
+              "'{}' is not of this set, and a shard needs its name: move it out of the folder, then run this command "
+              "again",
+              path);
 }
 
 WriteResult write_shards(const WriteRequest& setup, const std::vector<std::size_t>& shards, io::OutputFiles& files,

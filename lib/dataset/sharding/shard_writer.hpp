@@ -13,6 +13,7 @@
 #include "core/context.hpp"
 #include "core/error.hpp"
 #include "dataset/sharding/bad_files.hpp"
+#include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file_system.hpp"
@@ -89,9 +90,13 @@ struct WriteResult {
   unsigned in_flight = 0;    ///< most reads in flight
 };
 
+/// Whether there is a tar with the bytes of `shard`. Throws Error{conflict} for one with others: it is not replaced.
+bool has_same_tar(io::OutputFiles& files, const std::string& path, const formats::ManifestShard& shard);
+
 /// Writes `shards` of a plan; returns when all of them are durable, except those with a file that is BadState::open: of
 /// these all samples are read, to find all such files, and only the list of them is saved. The first other failure ends
-/// the work; published shards stay, temporary files are removed.
+/// the work; published shards stay, temporary files are removed. A tar under the name of a shard is replaced only if an
+/// index of the plan describes it.
 ///
 /// Workers take runs of samples in shard order, read each directly to its position in a tar-shaped buffer, which is
 /// written to the disk from there (io::LargeFile); a publisher thread syncs and renames finished shards meanwhile. If

@@ -124,15 +124,13 @@ void CacheReservation::await_space(const std::function<void()>& attempt) {
   while (true) {
     try {
       return attempt();
-    } catch (const staging::NeverFits&) {
-      drop_lease();
-      throw;
     } catch (const Error& error) {
       const system::Seconds left = deadline - system::system_clock().monotonic();
-      if (error.code() != ErrorCode::no_space) throw;
-      drop_lease();
-      if (left.count() <= 0) throw;
-      target_.release();
+      const bool may_fit =
+          error.code() == ErrorCode::no_space && dynamic_cast<const staging::NeverFits*>(&error) == nullptr;
+      if (error.code() == ErrorCode::no_space) drop_lease();
+      target_.give_up();
+      if (!may_fit || left.count() <= 0) throw;
       if (!std::exchange(is_waiting, true)) context_.warn("waited_for_space", error.what());
       context_.progress().start_for("wait for space", left.count());
       system::system_clock().sleep(std::min(left, system::Seconds(kLookEvery)), context_.stop_token());

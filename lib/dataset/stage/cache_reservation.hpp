@@ -42,7 +42,7 @@ class CacheReservation {
   bool keep(const std::function<bool()>& still_holds);
 
   /// Repeats `attempt` as long as it throws Error{no_space} and the time to wait has not passed. It is called while
-  /// this process has not joined the target, and every few seconds.
+  /// this process has not joined the target, and every few seconds. What a failed one has created there is removed.
   void await_space(const std::function<void()>& attempt);
 
   /// Throws Error{no_space} if the target exceeds the limit. `need`: bytes of the target at the end.

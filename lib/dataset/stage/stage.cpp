@@ -13,6 +13,8 @@
 #include <fmt/ranges.h>
 
 #include "catalog/object_set.hpp"
+#include "catalog/set_listing.hpp"
+#include "catalog/set_rules.hpp"
 #include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
@@ -27,7 +29,6 @@
 #include "staging/stage_journal.hpp"
 #include "staging/stage_target.hpp"
 #include "staging/staged_folder.hpp"
-#include "sync/task_group.hpp"
 #include "system/clock.hpp"
 #include "system/limits.hpp"
 #include "system/storage.hpp"
@@ -35,7 +36,6 @@
 namespace shardkit::dataset {
 namespace {
 
-constexpr unsigned kMostFilesAsked = 32;
 constexpr std::size_t kMostOmissionsNamed = 20;
 constexpr double kSlowShare = 0.25;  // of the usual rate of a connection
 
@@ -102,7 +102,7 @@ class Stage {
         context_(context),
         is_named_(wanted.names.has_value()),
         manifest_problem_(wanted.manifest_problem),
-        set_(source_, wanted, context.stop_token()),
+        set_(source_, wanted, context),
         target_(files, options.target),
         share_(files, target_, options.share, context) {}
 
@@ -118,19 +118,18 @@ class Stage {
       if (result.verified == staging::Verified::size) warn_of_missing_manifest();
       return result;
     }
+    set_.require_shards(source_, context_);
     wanted_ = set_.files(source_, context_.stop_token());
     if (verified() == staging::Verified::size) warn_of_missing_manifest();
     warn_of_missing_indexes();
     refuse_own_files();
+    refuse_target();
     share_.check_limit(final_bytes(id));
     if (options_.dry_run) {
-      share_.check_space(final_bytes(id), new_files());
-      if (const auto other = target_.replaced_by(id, wanted_, staging::journal_of(target_.folder())))
-        share_.check_replace(*other, id, is_update(other->marker));
+      check_target(id);
       return dry_run_result();
     }
     share_.await_space([&] { join(id); });
-    for (const staging::ManifestSet& set : set_.sets()) target_.check_manifest_name(set);
     context_.progress().start("copy", wanted_.size(), bytes());
     try {
       return copy();
@@ -205,9 +204,22 @@ class Stage {
                 format_size(need), target_.folder(), format_size(free));
   }
 
+  /// For what is there without a marker. What a stage has finished there has rules of its own: check_target().
+  void refuse_target() {
+    if (!target_.marker()) enforce(catalog::SetVerb::stage_into, catalog::look_at(files_, target_.folder()), context_);
+    target_.refuse_strangers(set_.sets(), wanted_, context_.stop_token());
+  }
+
+  /// Throws what join() would, and changes nothing.
+  void check_target(const staging::StagedSetId& id) const {
+    share_.check_space(final_bytes(id), new_files());
+    if (const auto other = target_.replaced_by(id, wanted_, staging::journal_of(target_.folder())))
+      share_.check_replace(*other, id, is_update(other->marker));
+  }
+
   /// Joins the target, with its space reserved. Throws Error{no_space}.
   void join(const staging::StagedSetId& id) {
-    share_.check_space(final_bytes(id), new_files());
+    check_target(id);
     context_.progress().start("wait for another stage into the same folder");
     const auto replace = [&](const staging::StageTarget::OtherSet& other) {
       share_.replace(other, id, is_update(other.marker));
@@ -232,7 +244,7 @@ class Stage {
   }
 
   void warn_of_missing_manifest() {
-    if (set_.has_manifest() || options_.manifest == "none") return;
+    if (set_.has_manifest() || set_.has_foreign() || options_.manifest == "none") return;
     if (!manifest_problem_.empty()) {
       return context_.warn(
           "manifest_unknown",
@@ -319,7 +331,7 @@ class Stage {
       std::ranges::find_if(wanted_, [&](const auto& file) { return file.object.name == now.name; })->object = now;
     const staging::StagedMarker marker = this->marker();
     std::map<std::string, Error>& failures = copied.failures;
-    failures.insert(set_.missing().begin(), set_.missing().end());
+    settle(failures);
     if (failures.empty()) {
       target_.finish(set_.sets(), marker, wanted_, set_.whole());
     } else {
@@ -344,7 +356,20 @@ class Stage {
     return result;
   }
 
-  /// The files that copy() would copy. Throws for files that the source lacks or has another size of, as copy() does.
+  /// Adds the files that the source lacks. Without an index that is damaged there, or of other bytes, the set is
+  /// complete: readers read the tar instead.
+  void settle(std::map<std::string, Error>& failures) {
+    failures.insert(set_.missing().begin(), set_.missing().end());
+    std::erase_if(wanted_, [&](const staging::StageFile& file) {
+      const auto failed = failures.find(file.object.name);
+      if (!file.indexed || failed == failures.end() || failed->second.code() != ErrorCode::corrupt) return false;
+      context_.warn("index_ignored", "the set is staged without an index: {}", failed->second.what());
+      failures.erase(failed);
+      return true;
+    });
+  }
+
+  /// The files that copy() would copy.
   StageResult dry_run_result() {
     system::require_writable(target_.folder());
     const staging::StageJournal::State journal = this->journal();
@@ -352,8 +377,6 @@ class Stage {
     for (const staging::StageFile& file : wanted_) {
       if (file.object.size == 0 || target_.bytes_arrived(file, journal) < file.object.size) missing.push_back(&file);
     }
-    sync::for_each_index(missing.size(), kMostFilesAsked, context_.stop_token(),
-                         [&](std::size_t at, std::size_t) { staging::find_at_source(source_, *missing[at]); });
     StageResult result = this->result();
     result.verified = staging::Verified::nothing;
     result.dry_run = DryRun{missing.size() + set_.sets().size(), 0, missing_bytes() + set_.manifest_bytes(),

@@ -96,14 +96,13 @@ class Statistics {
   Statistics(const StatOptions& options, Context& context)
       : context_(context),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, context, options.access)),
+        set_(catalog::resolve_shards(options.shards, catalog::SetVerb::list, context, options.access)),
         manifests_(catalog::manifests_by_folder(set_)),
         lister_(set_, context),
         shard_samples_(set_.shards.size()),
         shard_classes_(set_.shards.size()) {}
 
   StatResult run() {
-    refuse_unfinished(set_, manifests_, context_);
     result_.bytes = set_.bytes();
     context_.progress().start("stat", set_.shards.size(), result_.bytes);
     read_shards();

@@ -14,14 +14,16 @@
 #include <fmt/ranges.h>
 
 #include "catalog/object_set.hpp"
+#include "catalog/set_listing.hpp"
+#include "catalog/set_rules.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "dataset/bucket/object_upload.hpp"
 #include "dataset/bucket/prefix_claim.hpp"
 #include "formats/manifest.hpp"
-#include "formats/plan_file.hpp"
 #include "io/run_file.hpp"
+#include "staging/stage_target.hpp"
 #include "sync/task_group.hpp"
 #include "system/clock.hpp"
 
@@ -106,13 +108,10 @@ class UploadJob {
  public:
   UploadJob(io::ObjectStore& store, io::ObjectSource& source, const staging::StageRequest& wanted,
             const UploadOptions& options, Context& context)
-      : store_(store),
-        source_(source),
-        options_(options),
-        context_(context),
-        set_(source, wanted, context.stop_token()) {}
+      : store_(store), source_(source), options_(options), context_(context), set_(source, wanted, context) {}
 
   UploadResult run() {
+    set_.require_shards(source_, context_);
     sort_files();
     check_files();
     look_at_target();
@@ -146,8 +145,19 @@ class UploadJob {
     }
     for (File& file : set_.files(source_, context_.stop_token())) {
       file.object = staging::find_at_source(source_, file);
+      if (file.indexed && !is_right_index(file)) continue;
       (file.indexed || indexes.contains(file.object.name) ? indexes_ : files_).push_back(std::move(file));
     }
+  }
+
+  /// Else it is left out: readers read the tar instead.
+  bool is_right_index(const File& file) {
+    const std::string path = source_.address_of(file.object.name);
+    io::ObjectReader index(std::shared_ptr<io::ObjectSource>(std::shared_ptr<void>(), &source_), file.object,
+                           context_.stop_token());
+    const auto fault = staging::index_fault(*file.indexed, index, path);
+    if (fault) context_.warn("index_ignored", "the set is uploaded without the index '{}': {}", path, *fault);
+    return !fault;
   }
 
   /// Calls `each` for every file.
@@ -176,25 +186,25 @@ class UploadJob {
   /// Throws Error{conflict} for what an upload would not replace, before the first byte is sent.
   void look_at_target() {
     context_.progress().start("look at the target");
+    std::vector<io::ObjectInfo> objects = store_.list();
+    std::ranges::sort(objects, {}, &io::ObjectInfo::name);
+    const std::vector<std::string> folders = this->folders();
+    for (const std::string& folder : folders)
+      take_state(folder, catalog::look_at(store_, objects, folder, context_.stop_token()));
     at_target_.clear();
-    for (io::ObjectInfo& object : store_.list()) at_target_.emplace(object.name, std::move(object));
-    for (const std::string& folder : folders()) {
-      const auto found = at_target_.find(folder + formats::kUploadRecord);
-      if (found != at_target_.end()) refuse_other_upload(folder, found->second);
-    }
+    for (io::ObjectInfo& object : objects) at_target_.emplace(object.name, std::move(object));
     for (const staging::ManifestSet& set : set_.sets()) {
       const auto found = at_target_.find(set.name());
-      if (found == at_target_.end()) {
-        refuse_unfinished_convert(set.folder);
+      if (found == at_target_.end() ||
+          io::fetch_text(store_, found->second, kLargestManifest, context_.stop_token()) == set.text)
         continue;
-      }
-      if (io::fetch_text(store_, found->second, kLargestManifest, context_.stop_token()) == set.text) continue;
       const std::string address = store_.address_of(set.folder);
       throw Error(ErrorCode::conflict, At{address}, "'{}' contains another set; use another prefix", address);
     }
     for_each_file([&](const File& file) {
       const auto found = at_target_.find(file.object.name);
-      if (found != at_target_.end() && found->second.size != file.object.size) refuse_other(file);
+      if (found != at_target_.end() && found->second.size != file.object.size && !cut_.contains(file.object.name))
+        refuse_other(file);
     });
   }
 
@@ -206,22 +216,20 @@ class UploadJob {
     return folders;
   }
 
-  void refuse_other_upload(const std::string& folder, const io::ObjectInfo& record) const {
-    if (set_.sets().empty()) return;
-    const auto other = read_upload_record(record_text(store_, record, context_.stop_token()));
+  /// Throws for a state of a folder of the target into which nothing is uploaded.
+  void take_state(const std::string& folder, const catalog::SeenSet& seen) {
+    enforce(catalog::SetVerb::upload_into, seen, context_);
+    if (const auto* lost = seen.as<catalog::Incomplete>()) {
+      for (const std::string& shard : lost->resized) cut_.insert(folder + shard);
+    }
+    if (!seen.as<catalog::Uploading>() || set_.sets().empty()) return;
+    const auto record = store_.find(folder + formats::kUploadRecord);
+    const auto other = record ? read_upload_record(record_text(store_, *record, context_.stop_token())) : std::nullopt;
     if (!other || other->set.empty() || other->set == to_hex(set_.hash())) return;
-    const std::string address = store_.address_of(folder);
-    throw Error(ErrorCode::conflict, At{address},
-                "an upload of another set into '{}' has not finished: finish it, give it up with `shardctl upload "
-                "--clean {}`, or use another prefix",
-                address, shell_word(store_.location()));
-  }
-
-  void refuse_unfinished_convert(const std::string& folder) const {
-    if (!at_target_.contains(folder + formats::plan_path(0))) return;
-    const std::string address = store_.address_of(folder);
-    throw Error(ErrorCode::conflict, At{address},
-                "a convert or reshard into '{}' has not finished: finish it, or use another prefix", address);
+    throw Error(ErrorCode::conflict, At{seen.folder},
+                "{}, and it is of another set: finish it, give it up with `shardctl upload --clean {}`, or use another "
+                "prefix",
+                catalog::state_text(seen), shell_word(store_.location()));
   }
 
   /// From here on, other commands know of this one.
@@ -311,11 +319,15 @@ class UploadJob {
     }
   }
 
-  /// For an object that exists: true if it has the file's bytes. False if it no longer exists. Throws Error{conflict}
-  /// for other bytes.
+  /// For an object that exists: true if it has the file's bytes. False if it no longer exists, also because it was a
+  /// cut shard of this set. Throws Error{conflict} for other bytes.
   bool settle(const File& file, MutableBytes buffer, const std::stop_token& stop) {
     const auto found = store_.find(file.object.name);
     if (!found) return false;
+    if (found->size != file.object.size && cut_.contains(file.object.name)) {
+      store_.remove(file.object.name, stop);
+      return false;
+    }
     if (!is_same(file, *found, buffer, stop)) refuse_other(file);
     note_done(file, 0);
     return true;
@@ -489,7 +501,8 @@ class UploadJob {
   std::vector<File> files_;
   std::vector<File> indexes_;
   std::vector<File> manifests_;
-  StoreListing at_target_;  ///< when the upload began
+  StoreListing at_target_;     ///< when the upload began
+  std::set<std::string> cut_;  ///< shards there that are not as long as the manifest there says
   std::optional<Uploads> uploads_;
   std::vector<std::unique_ptr<PrefixClaim>> claims_;
   std::vector<std::string> marks_;          ///< upload records that this command wrote

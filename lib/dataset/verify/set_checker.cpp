@@ -124,7 +124,8 @@ void SetChecker::finish(bool labels_compared, Context& context) {
   check_texts();
   for (const std::string& conflict : compare_labels(manifests_).conflicts)
     log_.add(ProblemCode::label_conflict, std::nullopt, "", conflict);
-  compare_shard_lists();
+  check_plans();
+  note_states(context);
   if (set_.folder.empty()) return;
   for (std::size_t i = 0; i < set_.shards.size(); ++i) by_name_.emplace(set_.shards[i].name, i);
   compare_indexes();
@@ -230,41 +231,45 @@ void SetChecker::check_texts() {
   }
 }
 
-/// The plans of a folder are as they were written: a run that continues or adds to the set needs them. Returns whether
-/// they are.
-bool SetChecker::check_plans() {
-  bool are_intact = true;
-  if (!set_.of_folder) return are_intact;
-  for (const std::string& path : plans_in(*set_.inputs, set_.folder)) {
-    try {
-      const auto file = set_.inputs->open(path);
-      formats::PlanReader(*file, path).check_bytes();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::corrupt) throw;
-      log_.add(ProblemCode::plan_damaged, std::nullopt, "", fmt::format("'{}' has changed since it was written", path));
-      are_intact = false;
+/// The lines of plans are as they were written: a run that continues or adds to the set needs them.
+void SetChecker::check_plans() {
+  for (const catalog::SeenSet& seen : set_.seen) {
+    for (const catalog::SeenPlan& plan : seen.plans) {
+      const std::string path = io::join_path(seen.folder, plan.name);
+      try {
+        const auto file = set_.inputs->open(path);
+        formats::PlanReader(*file, path).check_bytes();
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::corrupt) throw;
+        log_.add(ProblemCode::plan_damaged, std::nullopt, "",
+                 fmt::format("'{}' has changed since it was written", path));
+      }
     }
   }
-  return are_intact;
 }
 
-void SetChecker::compare_shard_lists() {
-  if (const bool has_plans = check_plans(); !set_.manifest) {
-    if (!has_plans) return;
-    if (const auto missing = what_is_missing(set_, manifests_))
-      log_.add(ProblemCode::set_unfinished, std::nullopt, "", missing->text);
-    return;
-  }
-  if (const auto stage = set_.of_folder ? unfinished_stage(set_.folder) : std::nullopt)
-    return log_.add(ProblemCode::set_unfinished, std::nullopt, "", *stage);
-  std::set<std::string_view> there;
-  for (std::size_t i = 0; i < set_.shards.size(); ++i) {
-    there.insert(set_.shards[i].name);
-    if (expected_[i].manifest == nullptr) reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
-  }
-  if (!set_.of_folder) return;  // shards named one by one are a subset on purpose
-  for (const std::string& shard : missing_shards(*set_.manifest, staged_, there)) {
-    missing_.emplace_back(shard).add(ProblemCode::missing_shard, std::nullopt, "");
+/// What the folders lack, as their states say.
+void SetChecker::note_states(Context& context) {
+  for (const catalog::SeenSet& seen : set_.seen) {
+    for (const catalog::Ruling& ruling : catalog::rulings(catalog::SetVerb::verify, seen)) {
+      if (ruling.reaction == catalog::Reaction::warn) context.warn(ruling.code, "{}: {}", ruling.text, ruling.advice);
+      if (ruling.reaction != catalog::Reaction::finding) continue;
+      if (ruling.about == catalog::About::plan) {
+        log_.add(ProblemCode::plan_damaged, std::nullopt, "", ruling.text);
+      } else if (ruling.about == catalog::About::state && !seen.as<catalog::Incomplete>()) {
+        log_.add(ProblemCode::set_unfinished, std::nullopt, "", ruling.text);
+      }
+      advice_.push_back(fmt::format("{}: {}", ruling.text, ruling.advice));
+    }
+    const std::set<std::string_view> extra(seen.extra.begin(), seen.extra.end());
+    for (std::size_t i = 0; i < set_.shards.size(); ++i) {
+      if (extra.contains(set_.shards[i].name) && io::parent_folder(set_.shards[i].path) == seen.folder)
+        reports_[i].log.add(ProblemCode::extra_shard, std::nullopt, "");
+    }
+    if (const auto* lost = seen.as<catalog::Incomplete>()) {
+      for (const std::string& shard : lost->missing)
+        missing_.emplace_back(shard).add(ProblemCode::missing_shard, std::nullopt, "");
+    }
   }
 }
 
@@ -311,7 +316,8 @@ void SetChecker::compare_extras() {
   for (const formats::ManifestFile& file : extras_of(*set_.manifest)) {
     const std::string path = io::join_path(set_.folder, file.name);
     const bool is_there = set_.inputs->exists(path);
-    if (!is_there && staged_) continue;
+    const catalog::SeenSet* seen = set_.seen_in(set_.folder);
+    if (!is_there && seen != nullptr && seen->as<catalog::Partial>()) continue;
     if (is_there && xxh3_128(*set_.inputs->open(path)) == file.xxh3_128) continue;
     log_.add(ProblemCode::listed_file, std::nullopt, "",
              is_there ? fmt::format("{} does not have the bytes that {} lists", path, formats::kManifestName)

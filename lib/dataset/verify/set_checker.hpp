@@ -47,11 +47,9 @@ class KeyTable {
 /// other programs' indexes list. The caller keeps the constructor's arguments alive.
 class SetChecker {
  public:
-  /// `staged`: the part of the set that stage copied, if it did.
   SetChecker(const catalog::ShardSet& set, const catalog::FolderManifests& manifests,
-             const std::vector<ExpectedShard>& expected, std::vector<ShardReport>& reports,
-             const std::optional<StagedPart>& staged)
-      : set_(set), manifests_(manifests), expected_(expected), reports_(reports), staged_(staged), log_("") {}
+             const std::vector<ExpectedShard>& expected, std::vector<ShardReport>& reports)
+      : set_(set), manifests_(manifests), expected_(expected), reports_(reports), log_("") {}
 
   /// Copies the needed facts of a shard that was read, so that thousands of reports do not stay in memory. Thread-safe.
   void add(ShardReport& report);
@@ -69,6 +67,8 @@ class SetChecker {
   const std::set<std::string>& wrong_readers() const { return wrong_readers_; }
   /// Problems of missing shards.
   std::vector<ProblemLog>& missing() { return missing_; }
+  /// What to do about the states of folders that are findings.
+  const std::vector<std::string>& advice() const { return advice_; }
 
  private:
   void check_keys(Context& context);
@@ -77,8 +77,8 @@ class SetChecker {
   void check_label_gaps();
   void check_kinds();
   void check_texts();
-  bool check_plans();
-  void compare_shard_lists();
+  void check_plans();
+  void note_states(Context& context);
   void compare_extras();
   void compare_indexes();
   void compare_file(const formats::IndexKind& kind, const std::string& name,
@@ -91,9 +91,9 @@ class SetChecker {
   const catalog::FolderManifests& manifests_;
   const std::vector<ExpectedShard>& expected_;
   std::vector<ShardReport>& reports_;
-  const std::optional<StagedPart>& staged_;
   ProblemLog log_;
   std::vector<ProblemLog> missing_;
+  std::vector<std::string> advice_;
   std::set<std::string> wrong_readers_;
   std::unordered_map<std::string_view, std::size_t> by_name_;  ///< numbers of shards of one folder
   std::unordered_map<std::string_view, Hash128> listed_;       ///< other readers' indexes in the manifest

@@ -36,10 +36,6 @@ namespace {
 
 /// Shards that are compared at a time with images that come over the network.
 constexpr unsigned kRemoteReaders = 32;
-constexpr std::string_view kRunAgain =
-    "# run the command that writes this set again: it finishes the set. With --part, run every part, then `shardctl "
-    "merge`";
-
 /// What ImageEnds finds.
 constexpr std::array kEndsFaults{ProblemCode::image_truncated,      ProblemCode::image_no_end,
                                  ProblemCode::image_data_after_end, ProblemCode::image_corrupt,
@@ -99,15 +95,16 @@ class Verification {
         set_name_(std::move(set)),
         context_(context),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, context, options.access)),
+        set_(catalog::resolve_shards(options.shards, catalog::SetVerb::verify, context, options.access)),
         expected_(find_expectations(set_)),
         manifests_(catalog::manifests_by_folder(set_)),
-        staged_(set_.manifest ? find_staged_part(*set_.inputs, set_.folder) : std::nullopt),
-        set_checker_(set_, manifests_, expected_, reports_, staged_) {
+        set_checker_(set_, manifests_, expected_, reports_) {
     check(options.images);
     if (options.against.empty() && !options.images.list.empty()) throw usage_error("--list needs --against");
     result_.strict = options.strict;
-    if (staged_) result_.staged_parts = staged_->parts;
+    if (const catalog::SeenSet* seen = set_.seen_in(set_.folder)) {
+      if (const auto* part = seen->as<catalog::Partial>()) result_.staged_parts = part->parts;
+    }
     result_.depth = choose_depth();
     result_.bytes = set_.bytes();
     for (const catalog::ShardFile& shard : set_.shards) {
@@ -238,8 +235,6 @@ class Verification {
       result_.samples += report.samples;
       result_.members += report.members;
       if (report.log.has(ProblemCode::no_extension)) nameless_kinds_.insert(report.nameless_kind);
-      if (report.log.has(ProblemCode::extra_shard) && !catalog::is_address(set_.folder))
-        extra_shards_.push_back(set_.shards[i].path);
       collect(report.log, expected_[i].index_fits(), report.ends_within_sample);
     }
     collect(set_checker_.log());
@@ -315,7 +310,7 @@ class Verification {
     }
     if (manifests_.size() > 1)
       checked.push_back(fmt::format("manifests of {} folders: {}", manifests_.size(), compare_labels(manifests_).text));
-    if (staged_) {
+    if (!result_.staged_parts.empty()) {
       checked.push_back(fmt::format("{} of the {} of the set, staged by {}", format_count(listed, "shard"),
                                     set_.manifest->shards.size(), fmt::join(result_.staged_parts, ", ")));
     }
@@ -345,7 +340,9 @@ class Verification {
   }
 
   /// A reshard without --salvage refuses such a set.
-  bool differs_from_manifest() { return needs_[Remedy::restore] > found_[ProblemCode::listed_file]; }
+  bool differs_from_manifest() {
+    return needs_[Remedy::restore] + found_[ProblemCode::missing_shard] > found_[ProblemCode::listed_file];
+  }
 
   /// A reshard stops at these, whatever its options.
   bool stops_reshard() {
@@ -401,27 +398,18 @@ class Verification {
     const auto advise = [&](const std::string& command, std::string_view effect) {
       result_.remedies.push_back(fmt::format("{}{}# {}", command, command.empty() ? "" : "  ", effect));
     };
-    if (found_[ProblemCode::missing_shard] > 0 && is_staged(set_.folder)) {
-      advise(remedy::check_and_repair(set_.folder), "prints the command that stages missing and changed files again");
-    } else if (found_[ProblemCode::missing_shard] > 0 && set_.manifest && !set_.manifest->plan_hash.empty()) {
-      advise("", "run the command that wrote this set again: it writes the missing shards again");
-    }
+    for (const std::string& advice : set_checker_.advice()) advise("", advice);
     if (needs(Remedy::restore)) {
       advise("",
-             "restore the shards with missing_shard, unreadable, shard_size or checksum from a copy, or make them "
+             "restore the shards with unreadable, shard_size or checksum from a copy, or make them "
              "again from their source: no command repairs their bytes");
-    }
-    if (needs(Remedy::move_away)) {
-      advise(extra_shards_.empty() ? "" : remedy::move_away(extra_shards_),
-             "the shards with extra_shard: other programs would read them; then run verify again");
     }
     const bool index_is_damaged = found_[ProblemCode::index_damaged] + found_[ProblemCode::index_mismatch] > 0;
     if (index_is_damaged && set_.manifest && !set_.manifest->plan_hash.empty()) {
       advise("",
-             "run the command that writes this set again with --recheck: it writes damaged indexes again, with the "
+             "run the command that writes this set again: it writes damaged indexes again, with the "
              "original names. Without that command:");
     }
-    if (needs(Remedy::run_again)) result_.remedies.emplace_back(kRunAgain);
     if (!without_command_.empty()) {
       advise("", fmt::format("no command repairs {}: correct the source, or the options of the convert, and make the "
                              "set again",
@@ -450,7 +438,6 @@ class Verification {
   const catalog::ShardSet set_;
   const std::vector<ExpectedShard> expected_;
   const catalog::FolderManifests manifests_;
-  const std::optional<StagedPart> staged_;
   SampleFacts facts_;
   std::vector<ShardReport> reports_;                                    ///< by shard
   std::vector<char> was_read_ = std::vector<char>(set_.shards.size());  ///< by shard; 1: to its end
@@ -464,7 +451,6 @@ class Verification {
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
   std::map<ProblemCode, std::uint64_t> found_;
   std::uint64_t lost_samples_ = 0;              ///< of cut shards
-  std::vector<std::string> extra_shards_;       ///< paths of local ones
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs
 };
 
@@ -478,7 +464,8 @@ struct NamedSet {
 
 /// The sets of a verify: folders with a manifest each, and all other shards together.
 std::vector<NamedSet> sets_of(const VerifyOptions& options, Context& context) {
-  const catalog::ShardSet all = catalog::resolve_shards(options.shards, context, options.access);
+  const catalog::ShardSet all =
+      catalog::resolve_shards(options.shards, catalog::SetVerb::verify, context, options.access);
   const catalog::FolderManifests manifests = catalog::manifests_by_folder(all);
   std::vector<NamedSet> sets;
   std::map<std::string, std::size_t> by_folder;  // "" for those without a manifest
@@ -497,9 +484,10 @@ std::vector<NamedSet> sets_of(const VerifyOptions& options, Context& context) {
     const std::string& operand = is_whole ? folder : shard.path;
     if (operands.empty() || operands.back() != operand) operands.push_back(operand);
   }
-  for (const std::string& folder : all.empty_folders) {
-    sets.push_back({folder, options});
-    sets.back().options.shards = {folder};
+  for (const catalog::SeenSet& seen : all.seen) {
+    if (!seen.tars.empty() || !seen.packed.empty()) continue;
+    sets.push_back({seen.folder, options});
+    sets.back().options.shards = {seen.folder};
   }
   return sets;
 }
@@ -546,7 +534,8 @@ VerifyResult verify_sets(const VerifyOptions& options, const std::vector<NamedSe
     add_set(result, std::move(of_set), set.folder);
   }
   ProblemLog log("");
-  const catalog::ShardSet all = catalog::resolve_shards(options.shards, context, options.access);
+  const catalog::ShardSet all =
+      catalog::resolve_shards(options.shards, catalog::SetVerb::verify, context, options.access);
   const LabelComparison labels = compare_labels(catalog::manifests_by_folder(all));
   result.checked.push_back(fmt::format("manifests of {} folders: {}", sets.size(), labels.text));
   for (const std::string& conflict : labels.conflicts) log.add(ProblemCode::label_conflict, std::nullopt, "", conflict);
@@ -587,18 +576,11 @@ void refuse_swapped(const VerifyOptions& options) {
 
 VerifyResult verify(const VerifyOptions& given, Context& context) {
   refuse_swapped(given);
+  if (!given.against.empty()) return Verification(given, context).run();
+  const std::vector<NamedSet> sets = sets_of(given, context);
+  if (sets.size() > 1) return verify_sets(given, sets, context);
   VerifyOptions options = given;
-  options.shards.clear();
-  for (const std::string& operand : given.shards) {
-    const std::vector<std::string> sets =
-        catalog::is_address(operand) ? std::vector<std::string>() : catalog::sets_in(operand);
-    options.shards.insert(options.shards.end(), sets.begin(), sets.end());
-    if (sets.empty()) options.shards.push_back(operand);
-  }
-  if (options.against.empty()) {
-    const std::vector<NamedSet> sets = sets_of(options, context);
-    if (sets.size() > 1) return verify_sets(options, sets, context);
-  }
+  if (sets.size() == 1 && !sets.front().folder.empty()) options.shards = sets.front().options.shards;
   return Verification(options, context).run();
 }
 

@@ -2,6 +2,7 @@
 
 The moments of kills follow from a fixed seed. With SHARDKIT_SOAK there are 100."""
 
+import hashlib
 import pathlib
 import random
 import signal
@@ -13,6 +14,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from buckets import BucketTest  # noqa: E402
 from program import SOAK, tree  # noqa: E402
+from s3_upload import Uploader  # noqa: E402
 
 
 def setUpModule():
@@ -53,12 +55,15 @@ class Sets(SetTest):
         self.result(*again, "--samples", "40")
         parted = ("convert", self.src, "s3://sets/parts", "--plan", "s3://sets/plans/train", "--part")
         self.result(*parted, "0/2")
-        self.assertIn("--part 1/2", self.refusal(4, "merge", "s3://sets/parts"))
+        words = ("part 1 of 's3://sets/parts' is missing: `shardctl parts s3://sets/parts --missing` lists them: run these parts "
+                 "again, then `shardctl merge s3://sets/parts`")
+        self.assertIn(words, self.refusal(4, "merge", "s3://sets/parts"))
         self.assertEqual(self.result("parts", "s3://sets/parts")["missing_tasks"], "1")
-        self.assertIn("has not finished", self.refusal(4, "stage", "s3://sets/parts", self.folder / "early"))
+        self.assertIn(words, self.refusal(4, "stage", "s3://sets/parts", self.folder / "early"))
         for verb, *operands in (("stat",), ("ls",), ("index",), ("reshard", self.folder / "early")):
-            self.assertIn("has not finished", self.refusal(4, verb, "s3://sets/parts", *operands))
+            self.assertIn(words, self.refusal(4, verb, "s3://sets/parts", *operands))
         self.result(*parted, "1/2")
+        self.assertIn("its manifest is not written: `shardctl merge s3://sets/parts`", self.refusal(4, "stat", "s3://sets/parts"))
         self.result("merge", "s3://sets/parts")
         self.assertEqual(self.staged("s3://sets/parts"), self.on_disk())
 
@@ -71,6 +76,36 @@ class Sets(SetTest):
         self.result("index", here, "--wids")
         self.assertEqual(self.staged("s3://sets/again"), self.made_here(here))
         self.assertIn("s3://sets/again", self.refusal(4, "reshard", here, "s3://sets/again", "--samples", "7"))
+
+    def test_a_set_that_lost_bytes_or_its_manifest_is_repaired_by_its_commands(self):
+        convert = ("convert", self.src, "s3://sets/lost", "--samples", "40")
+        self.result(*convert)
+        expected = self.on_disk()
+        self.replace("lost/shard-000001.tar", b"half of it")
+        words = "1 listed shard of 's3://sets/lost' is damaged, the first is 'shard-000001.tar': run the same command that wrote"
+        for verb, *operands in (("index",), ("reshard", self.folder / "out"), ("stage", self.folder / "out")):
+            self.assertIn(words, self.refusal(4, verb, "s3://sets/lost", *operands))
+        self.assertFalse((self.folder / "out").exists())
+        again = self.result(*convert)
+        self.assertEqual((again["shards_written"], again["shards_reused"]), (1, 2))
+        self.assertEqual(self.staged("s3://sets/lost"), expected)
+        self.replace("lost/manifest.json", b"{")
+        self.assertIn("is damaged", advice := self.refusal(4, "stat", "s3://sets/lost"))
+        self.assertIn("`shardctl merge s3://sets/lost` writes it from the plans and indexes", advice)
+        self.result("merge", "s3://sets/lost")
+        self.assertEqual(self.staged("s3://sets/lost"), expected)
+
+    def test_a_shard_of_something_else_is_not_replaced(self):
+        content = b"of somebody else"
+        self.replace("others/shard-000001.tar", content)
+        self.assertIn("has tars without a manifest", self.refusal(4, "convert", self.src, "s3://sets/others", "--samples", "40"))
+        self.assertEqual(self.staged("s3://sets/others", "--manifest", "none"),
+                         {"shard-000001.tar": hashlib.sha256(content).hexdigest()})
+
+    def replace(self, key, content):
+        uploader = Uploader(self.server)
+        uploader.request("PUT", "sets", key, body=content)
+        uploader.connection.close()
 
     def test_a_dry_run_writes_nothing(self):
         dry = self.result("convert", self.src, "s3://sets/dry", "--samples", "40", "--dry-run")["dry_run"]

@@ -162,14 +162,18 @@ class Room(CacheTest):
                 self.assertEqual(self.verb("gc", "--limit", "0").returncode, 0)
 
     def test_a_killed_stage_of_an_unknown_job_reserves_nothing_and_one_of_a_job_what_it_comes_back_for(self):
-        for options, reserved in (((), False), (("--lease-id", "job-1"), True)):
-            with self.subTest(options):
-                # It dies when it reads the set.
+        (self.folder / "src/a/1.bin").write_bytes(os.urandom(2 * MIB))
+        for options, reads, reserved in (((), 0, False), ((), 1, False), (("--lease-id", "job-1"), 0, True)):
+            with self.subTest(options, reads=reads):
+                # It dies when it reads the set, after so many MiB.
                 dying = strace("-f", "-o", "/dev/null", "-P", str(self.folder / "src/a/1.bin"), "-e",
-                               "inject=pread64,copy_file_range:signal=KILL")
+                               f"inject=pread64,copy_file_range:signal=KILL:when={reads + 1}")
                 subprocess.run([*dying, str(PROGRAMS / "shardctl"), *map(str, self.command("a", *options))],
                                timeout=60, capture_output=True)
-                self.assertEqual(self.listed()["a"]["state"], "partial")
+                self.assertTrue((self.cache / "a/.shardkit/stage.journal").exists())
+                # Nothing of it is there if it copied no byte and no job comes back for it.
+                states = {name: row["state"] for name, row in self.listed().items()}
+                self.assertEqual(states, {"a": "partial"} if reads or options else {})
                 finished = self.stage("b", "--cache", self.cache, "--limit", "3MiB", "--lease", "0")
                 self.assertEqual(finished.returncode, 5 if reserved else 0, finished.stderr)
                 self.verb("gc", "--limit", "0")

@@ -221,6 +221,25 @@ class Targets(FolderTest):
         self.assertEqual(run("shardctl", "convert", src, self.folder / "out").returncode, 4)
         self.assertEqual((self.folder / "out").read_text(), "x")
 
+    def test_a_folder_with_other_files_is_a_target_if_no_name_is_taken(self):
+        src, out = self.make_tree(), self.folder / "out"
+        for name, is_free, *options in (
+                ("notes.txt", True), ("images/a.jpg", True), ("manifest.json", False),
+                ("shard-000001.tar/x", False), ("shard-000001.idx", False, "--index", "dali"),
+                ("shardindex.json", False, "--index", "wids")):
+            with self.subTest(name, options=options):
+                shutil.rmtree(out, ignore_errors=True)
+                (out / name).parent.mkdir(parents=True)
+                (out / name).write_text("{}")
+                finished = run("shardctl", "convert", src, out, "--samples", "30", *options)
+                if is_free:
+                    self.assertEqual(finished.returncode, 0, finished.stderr)
+                    self.assertEqual(run("shardctl", "verify", out).returncode, 0)
+                else:
+                    self.assert_error(finished, 4, "choose another folder")
+                    self.assertEqual(list(tree(out)), [name])
+                self.assertEqual((out / name).read_text(), "{}")
+
     def test_two_plans_into_one_target_at_once_never_mix(self):
         src = self.make_tree(classes=4, per_class=200, size=20_000)
         for name, shuffle in (("one", "1"), ("two", "2")):

@@ -132,13 +132,33 @@ class LocalInputs(FolderTest):
 
     def test_a_damaged_manifest_is_an_error_whose_remedy_works(self):
         manifest = self.folder / "set/manifest.json"
-        manifest.write_text(manifest.read_text()[:200])
-        for name in ("set", self.tars[0]):
-            for verb in (["ls"], ["stat"], ["verify"], ["index"], ["extract", self.out()], ["reshard", self.out()],
-                         ["stage", self.out()]):
-                with self.subTest(f"{verb[0]} {name}"):
-                    self.assert_error(self.go("shardctl", verb[0], name, *verb[1:]), 4, "manifest.json",
-                                      "index", "--replace")
+        whole = manifest.read_text()
+        manifest.write_text(whole[:200])
+        for plans, advice in ((True, "`shardctl merge set` writes it from the plans and indexes"),
+                              (False, "restore it from a copy, or use `shardctl index set --replace`, which gives up class names")):
+            if not plans:
+                for plan in (self.folder / "set/.shardkit").glob("plan*"):
+                    plan.unlink()
+            for verb in (["ls"], ["stat"], ["index"], ["extract", self.out()], ["reshard", self.out()], ["stage", self.out()]):
+                with self.subTest(verb[0], plans=plans):
+                    done = self.go("shardctl", verb[0], "set", *verb[1:])
+                    self.assert_error(done, 4, "set' is damaged", "manifest.json", "is not JSON")
+                    self.assertIn(advice, done.stderr.replace(f"{self.folder}/", ""))
+            verified = self.go("shardctl", "verify", "set", "--json", "-")
+            self.assertEqual(verified.returncode, 3, verified.stderr)
+            result = result_of(verified)["result"]
+            self.assertEqual([problem["code"] for problem in result["problems"]], ["set_unfinished"])
+            self.assertIn(f": {advice}", result["remedies"][0])
+            tar = self.tars[0]  # of which the manifest is not needed
+            self.assert_error(self.go("shardctl", "index", tar), 4, "is damaged", advice)
+            for verb in (["ls"], ["stat"], ["verify"], ["extract", self.out()], ["reshard", self.out()], ["stage", self.out()]):
+                with self.subTest(f"{verb[0]} {tar}", plans=plans):
+                    self.ok("shardctl", verb[0], tar, *verb[1:])
+            if plans:
+                self.ok("shardctl", "merge", "set")
+                self.assertEqual(self.shardctl("set")["verify"], SAMPLES)
+                self.assertEqual(manifest.read_text(), whole)
+                manifest.write_text(whole[:200])
         self.ok("shardctl", "index", "set", "--replace")
         self.assertEqual(self.shardctl("set")["verify"], SAMPLES)
 

@@ -44,15 +44,17 @@ class IncompleteSets(FolderTest):
     def test_a_set_that_lost_all_shards_misses_each_of_them(self):
         self.ok("convert", "photos", "set", "--samples", 4)
         self.empty("set")
-        self.refused_by_all("set", "3 shards listed in the manifest of 'set' are missing, the first is 'shard-000000.tar'")
+        words = ("3 listed shards of 'set' are missing, the first is 'shard-000000.tar': run the same command that wrote the "
+                 "set again, which writes them again")
+        self.refused_by_all("set", words)
         for depth in ((), ("--depth", "structure"), ("--depth", "decode")):
             codes, remedies = self.findings("set", *depth)
             self.assertEqual(codes, ["missing_shard"] * 3)
-        self.assertIn("# run the command that wrote this set again: it writes the missing shards again", remedies)
+            self.assertEqual(remedies[0], f"# {words}")
         for verb in ("read", "run"):
             finished = run("iobench", verb, "set", cwd=self.folder)
             self.assertEqual(finished.returncode, 4, finished.stderr)
-            self.assertIn("3 shards listed in the manifest of 'set' are missing", finished.stderr)
+            self.assertIn(words, finished.stderr)
         self.ok("convert", "photos", "set", "--samples", 4)
         self.ok("verify", "set")
 
@@ -62,29 +64,56 @@ class IncompleteSets(FolderTest):
         self.empty("node")
         codes, remedies = self.findings("node")
         self.assertEqual(codes, ["missing_shard"] * 3)
-        self.assertTrue(remedies[0].startswith("shardctl cache check node --repair "), remedies)
+        words = "3 listed shards of 'node' are missing, the first is 'shard-000000.tar': run the same stage again"
+        self.assertEqual(remedies[0], f"# {words}")
+        self.refused_by_all("node", words)
+        self.ok("stage", "set", "node", "--lease", "0")
+        self.ok("verify", "node")
+
+    def test_cache_check_prints_the_stage_of_a_set_that_lost_all_shards(self):
+        self.ok("convert", "photos", "set", "--samples", 4)
+        self.ok("stage", "set", "node", "--lease", "0")
+        self.empty("node")
         checked = result_of(self.go("cache", "check", "node", "--repair", "--json", "-"))["result"]
+        self.assertTrue(checked["remedies"])
         for command in checked["remedies"]:
             self.ok(*command.split("  #")[0].split()[1:])
         self.ok("verify", "node")
 
     def test_a_convert_that_has_not_finished_is_refused_with_and_without_a_shard(self):
-        self.ok("convert", "photos", "half", "--samples", 4, "--part", "0/2")
-        words = "the convert or reshard into 'half' has not finished ({} of its plan {} missing): run the same command again"
-        self.refused_by_all("half", words.format("1 shard", "is"))
-        self.assertEqual(self.findings("half")[0], ["set_unfinished"])
+        self.ok("convert", "photos", "half", "--samples", 4)
+        (self.folder / "half/manifest.json").unlink()
+        (self.folder / "half/shard-000001.tar").unlink()
+        words = ("the convert into 'half' has not finished ({} missing): run the same convert again, which continues it, or "
+                 "name the shards")
+        self.refused_by_all("half", words.format("1 shard is"))
+        self.assertEqual(self.findings("half"), (["set_unfinished"], [f"# {words.format('1 shard is')}"]))
         self.ok("stat", "half/*.tar")
         self.empty("half")
-        self.refused_by_all("half", words.format("3 shards", "are"))
-        self.assertEqual(self.findings("half")[0], ["set_unfinished"])
+        self.refused_by_all("half", words.format("3 shards are"))
+        self.assertEqual(self.findings("half"), (["set_unfinished"], [f"# {words.format('3 shards are')}"]))
+        self.ok("convert", "photos", "half", "--samples", 4)
+        self.ok("verify", "half")
+
+    def test_parts_that_have_not_run_are_named(self):
+        self.ok("convert", "photos", "half", "--samples", 4, "--part", "0/3")
+        words = ("parts 1-2 of 'half' are missing: `shardctl parts half --missing` lists them: run these parts again, then "
+                 "`shardctl merge half`")
+        self.refused_by_all("half", words)
+        self.assertEqual(self.findings("half"), (["set_unfinished"], [f"# {words}"]))
+        self.ok("stat", "half/*.tar")
+        self.assertEqual(self.go("parts", "half", "--missing").stdout, "1-2\n")
+        for part in (1, 2):
+            self.ok("convert", "photos", "half", "--samples", 4, "--part", f"{part}/3")
+        self.ok("merge", "half")
+        self.ok("verify", "half")
 
     def test_a_convert_that_was_killed_before_its_plan_is_refused(self):
         self.ok("convert", "photos", "sets/train", "--samples", 4)
         for name in ("begun", "sets/val"):
             (self.folder / name / ".shardkit").mkdir(parents=True)
             (self.folder / name / ".shardkit/0123456789abcdef.run").write_text("{}")
-        words = "the convert or reshard into 'begun' has not finished: run the same command again"
-        self.refused_by_all("begun", words)
+        self.refused_by_all("begun", "the convert into 'begun' has not finished: run the same convert again, which continues it")
         for name in ("begun", "sets"):
             self.assertEqual(self.findings(name)[0], ["set_unfinished"])
             staged = self.go("stage", name, "node", "--lease", "0")
@@ -94,10 +123,13 @@ class IncompleteSets(FolderTest):
     def test_parts_that_are_not_joined_are_refused_also_by_stage(self):
         for part in range(2):
             self.ok("convert", "photos", "parts", "--samples", 4, "--part", f"{part}/2")
-        self.refused_by_all("parts", "the parts of 'parts' are not joined: `shardctl merge parts` does that")
+        words = "all shards of 'parts' are there, its manifest is not written: `shardctl merge parts` writes it"
+        self.refused_by_all("parts", words)
+        self.assertEqual(self.findings("parts"), (["set_unfinished"], [f"# {words}"]))
         staged = self.go("stage", "parts", "node", "--lease", "0")
         self.assertEqual(staged.returncode, 4, staged.stderr)
-        self.assertIn("are not joined", staged.stderr)
+        self.assertIn("are there, its manifest is not written", staged.stderr)
+        self.assertFalse((self.folder / "node").exists())
         self.ok("merge", "parts")
         self.ok("stage", "parts", "node", "--lease", "0")
         self.ok("verify", "node")
@@ -108,9 +140,10 @@ class IncompleteSets(FolderTest):
         (self.folder / "up/.shardkit/plan").unlink()
         (self.folder / "up/.shardkit/uploads").mkdir()
         (self.folder / "up/.shardkit/uploads/upload.json").write_text("{}")
-        self.refused_by_all("up", "the upload into 'up' has not finished: run the same command again")
+        words = "the upload into 'up' has not finished: run the same upload again, which continues it"
+        self.refused_by_all("up", words)
         self.empty("up")
-        self.refused_by_all("up", "the upload into 'up' has not finished: run the same command again")
+        self.refused_by_all("up", words)
 
     def test_shards_that_were_staged_by_name_are_a_part(self):
         self.ok("convert", "photos", "set", "--samples", 4)

@@ -124,7 +124,7 @@ class ReadFaults(FolderTest):
         empty.mkdir()
         for engine in ("pread", "mmap"):
             for path, code, words in ((pipe, 2, "pipe"), ("/dev/zero", 2, "device"), ("/proc/self/status", 4, "/proc"),
-                                      (empty, 4, "no files"), (self.folder / "none", 4, "none")):
+                                      (empty, 4, "is empty"), (self.folder / "none", 4, "none")):
                 with self.subTest(f"{engine} {path}"):
                     self.assert_error(run("iobench", "read", path, "--engine", engine), code, words)
         self.assert_error(run("iobench", "read", self.file, "--mode", "imagefolder"), 2, "not a folder")

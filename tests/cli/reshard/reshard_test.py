@@ -83,6 +83,14 @@ class OtherPrograms(ReshardTest):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(f"skipped; `shardctl reshard {shards} OUT --salvage --mark-duplicates`", done.stderr)
         (shards / "b.tar").unlink()
+        for verb, *operands in commands:
+            with self.subTest(verb, listed=True):
+                done = run("shardctl", verb, *operands)
+                self.assertEqual(done.returncode, 3 if verb == "verify" else 4, done.stderr)
+                self.assertIn("missing_shard" if verb == "verify" else "1 listed shard of", done.stdout + done.stderr)
+                self.assertIn("b.tar", done.stdout + done.stderr)
+        (shards / "manifest.json").unlink()
+        shutil.rmtree(shards / ".shardkit")
         for command in commands:
             with self.subTest(command[0]):
                 self.assert_error(run("shardctl", *command), 4, "only compressed tars", f"shardctl reshard {shards} OUT")
@@ -231,7 +239,7 @@ class WholeSets(FolderTest):
     def test_a_convert_that_has_not_ended(self):
         finished = run("shardctl", "convert", self.source, self.shards, "--samples", 3, "--part", "0/2")
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assert_refused("has not finished")
+        self.assert_refused("part 1 of")
         verified = run("shardctl", "verify", self.shards)
         self.assertEqual(verified.returncode, 3, verified.stdout)
         self.assertIn("set_unfinished", verified.stdout)

@@ -14,6 +14,7 @@
 #include "dataset/reshard/reshard.hpp"
 #include "net/bucket_server.hpp"
 #include "support/errors.hpp"
+#include "support/files.hpp"
 #include "support/image_tree.hpp"
 #include "support/temp_dir.hpp"
 
@@ -182,13 +183,15 @@ TEST_CASE("two converts of one set at the same time make one set") {
   CHECK(f.server.open_uploads() == 0);
 }
 
-TEST_CASE("another plan, foreign objects and other bytes under a shard's name are refused, and stay") {
+TEST_CASE("another plan, another program's manifest and other bytes under a shard's name are refused, and stay") {
   Fixture f;
-  f.server.put("set/notes.txt", "mine");
-  CHECK(failure_of([&] { f.convert_to_bucket(); }).says("notes.txt"));
+  f.server.put("set/manifest.json", "{}");
+  CHECK(failure_of([&] { f.convert_to_bucket(); }).says("manifest.json"));
   CHECK(f.server.count("PUT", "") == 0);
-  f.server.erase("set/notes.txt");
+  f.server.erase("set/manifest.json");
+  f.server.put("set/notes.txt", "mine");
   f.convert_to_bucket();
+  CHECK(f.server.bytes("set/notes.txt") == "mine");
   ConvertOptions other = f.options("");
   other.sharding.samples = 30;
   Context context;
@@ -208,6 +211,7 @@ TEST_CASE("a small object under a shard's name is refused and stays, like a larg
   Fixture f;
   f.convert_to_bucket();
   f.server.put("set/" + kFirst, "mine");
+  f.server.erase("set/.shardkit/" + kFirst + ".index");
   StoreMemory whole;  // each shard is one part
   Context context;
   StoreFiles files(f.server.store("set"), context, whole);
@@ -243,9 +247,37 @@ TEST_CASE("a sample index that another command wrote is not replaced, and no man
   f.convert_to_bucket();
   CHECK(f.in_bucket() == f.on_disk());
   f.server.erase("set/manifest.json");
-  f.server.put(index, "another's");
+  ConvertOptions other = f.options(f.dir.path("other"));
+  other.sharding.samples = 30;
+  Context context;
+  convert(other, context);
+  const std::string others = read_file(f.dir.path("other/.shardkit/" + kFirst + ".index"));
+  f.server.put(index, others);
   CHECK(failure_of([&] { f.convert_to_bucket(); }) == ErrorCode::conflict);
-  CHECK(f.server.bytes(index) == "another's");
+  CHECK(f.server.bytes(index) == others);
+}
+
+TEST_CASE("what is damaged of a set in a bucket is written again: manifest, index and shard") {
+  Fixture f;
+  f.convert_to_bucket();
+  const auto expected = f.in_bucket();
+  const std::string manifest = expected.at("manifest.json");
+  const std::string index = ".shardkit/" + kFirst + ".index";
+  for (const auto& [name, content] : std::map<std::string, std::string>{
+           {"manifest.json", manifest.substr(0, manifest.size() / 2)}, {index, "damaged"}, {kFirst, "short"}}) {
+    CAPTURE(name);
+    f.server.put("set/" + name, content);
+    f.convert_to_bucket();
+    CHECK(f.in_bucket() == expected);
+    CHECK(f.server.open_uploads() == 0);
+  }
+  f.server.put("set/" + kFirst, "short");
+  {
+    Context context;
+    StoreFiles files(f.server.store("set"), context, StoreMemory());  // each shard is one part
+    convert_on(files, f.options(files.location()), context);
+  }
+  CHECK(f.in_bucket() == expected);
 }
 
 TEST_CASE("reshard writes to a bucket what it writes to a disk") {

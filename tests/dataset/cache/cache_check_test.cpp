@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "dataset/cache/cache_support.hpp"
 #include "io/file_system.hpp"
+#include "staging/stage_target.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
@@ -175,6 +176,26 @@ TEST_CASE("a copy that was left is an error, one under way is passed over") {
   const CacheCheckResult result = check_of(options_of(cache));
   CHECK(found(result) == Texts{"in_progress part"});
   CHECK_FALSE(result.has_findings());
+}
+
+TEST_CASE("a part of a set is named, and a file that a killed stage had not renamed yet is not missing") {
+  const TempDir dir;
+  const StagedSample set{dir.path("set"), {{"1.tar", "one"}}};
+  set.make();
+  staging::StagedMarker marker = *staging::find_staged_marker(set.folder);
+  marker.subsets = {"ranks 0-0 of 2 by webdataset"};
+  write_file(set.path(staging::kStagedMarkerPath), formats::write_staged_marker(marker));
+  staging::StageJournal::State journal = staging::StageJournal::read(set.path(staging::kStageJournalPath));
+  journal.files["2.tar"] = {3, "pin", xxh3_128(as_bytes("two"))};
+  staging::StageJournal::rewrite(*posix_file_system(), set.path(staging::kStageJournalPath), journal);
+  write_file(staging::partial_path(set.folder, "2.tar"), "two");
+  CacheCheckOptions options;
+  options.folder = dir.path();
+  const CacheCheckResult result = check_of(options);
+  CHECK(found(result) == Texts{"partial set", "unfinished set/2.tar"});
+  CHECK_FALSE(result.has_findings());
+  std::filesystem::remove(staging::partial_path(set.folder, "2.tar"));
+  CHECK(check_of(options).has_findings());
 }
 
 TEST_CASE("a lease that cannot be read is named") {

@@ -377,9 +377,9 @@ TEST_CASE("--append is refused with its reason where it would not be an addition
     const std::string shard = source.dir.path("set/shard-000001.tar");
     const std::string whole = read_file(shard);
     fs::remove(shard);
-    CHECK(contains(refusal(options, ErrorCode::not_found), "shard-000001.tar' of the set is missing"));
+    CHECK(contains(refusal(options, ErrorCode::not_found), "missing, the first is 'shard-000001.tar'"));
     write_file(shard, whole.substr(0, 1024));
-    CHECK(contains(refusal(options, ErrorCode::corrupt), "shard-000001.tar' of the set is damaged"));
+    CHECK(contains(refusal(options, ErrorCode::not_found), "is damaged, the first is 'shard-000001.tar'"));
     write_file(shard, std::string(whole.size(), 'x'));
     options.recheck = true;
     CHECK(contains(refusal(options, ErrorCode::corrupt), "shard-000001.tar' of the set is damaged"));
@@ -1086,7 +1086,7 @@ TEST_CASE("the parts of an --append are joined, whenever merge is killed, or ano
   }
 }
 
-TEST_CASE("an --append that an earlier version began is not continued") {
+TEST_CASE("an --append that an earlier version began in the set itself is ended by its plan, then another one adds") {
   const GrowingSource source;
   run(source.options());
   run(source.options("new"));
@@ -1094,12 +1094,129 @@ TEST_CASE("an --append that an earlier version began is not continued") {
   run(source.appending("new"));
   for (const char* name : {".shardkit/plan-1", ".shardkit/shard-000003.tar.index", "shard-000003.tar"})
     fs::copy(source.dir.path(std::string("new/") + name), source.dir.path(std::string("set/") + name));
-  const auto before = tree_content(source.dir.path("set"));
-  CHECK(contains(refusal(source.appending(), ErrorCode::conflict), "finish it with that version, or convert into an"));
-  CHECK(contains(refusal(source.options(), ErrorCode::conflict), "run this command with --append"));
+  SUBCASE("by --append") { run(source.appending()); }
+  SUBCASE("by the command without it") { run(source.options()); }
+  SUBCASE("by parts") {
+    for (const char* part : {"1/2", "0/2"}) {
+      ConvertOptions options = source.options();
+      options.part = part;
+      run(options);
+    }
+    Context context;
+    MergeOptions merging;
+    merging.target = source.dir.path("set");
+    merge(merging, context);
+  }
+  CHECK(tree_content(source.dir.path("set")) == tree_content(source.dir.path("new")));
+}
+
+namespace {
+
+/// A set of two plans, with what is expected of it.
+struct AppendedSet : GrowingSource {
+  std::map<std::string, std::string> expected;
+
+  AppendedSet() {
+    run(options());
+    grow();
+    run(appending());
+    expected = tree_content(dir.path("set"));
+  }
+  std::string path(const std::string& name) const { return dir.path("set/" + name); }
+  void lose(const std::string& name) const { fs::remove(path(name)); }
+  void check_repaired() const { CHECK(tree_content(dir.path("set")) == expected); }
+};
+
+}  // namespace
+
+TEST_CASE("what an appended set lacks is written again by convert, whatever generation it is of") {
+  const AppendedSet set;
+  const std::string first = "shard-000001.tar";
+  const std::string second = "shard-000004.tar";
+  for (const std::vector<std::string>& lost : {std::vector<std::string>{first},
+                                               {second},
+                                               {first, second},
+                                               {first, "manifest.json"},
+                                               {"manifest.json"},
+                                               {shard_index_path(first)},
+                                               {second, shard_index_path(second), "manifest.json"}}) {
+    CAPTURE(lost.front());
+    for (const std::string& name : lost) set.lose(name);
+    run(set.options());
+    set.check_repaired();
+  }
+  write_file(set.path(first), "short");
+  CHECK(run(set.options()).shards_written == 1);
+  set.check_repaired();
+  write_file(set.path(shard_index_path(second)), "damaged");
+  CHECK(run(set.options()).shards_written == 1);
+  set.check_repaired();
+  CHECK(contains(refusal(set.options(), ErrorCode::conflict), "run this command with --append"));
+  set.lose(first);
+  ConvertOptions other = set.options();
+  other.sharding.samples = 7;
+  CHECK(contains(refusal(other, ErrorCode::conflict), "used --samples 6, but this one asks for --samples 7"));
+  CHECK_FALSE(fs::exists(set.path(first)));
+}
+
+TEST_CASE("an append into a set whose manifest is damaged repairs it first") {
+  const AppendedSet set;
+  write_file(set.path("manifest.json"), set.expected.at("manifest.json").substr(0, 300));
+  run(set.appending());
+  set.check_repaired();
+  set.lose("shard-000001.tar");
+  set.lose("manifest.json");
+  write_file(set.dir.path("src/class_3/new.jpg"), fake_jpeg());
+  CHECK(run(set.appending()).samples == 1);
+  CHECK(set.manifest().samples == 37);
+  CHECK(set.problems() == 0);
+}
+
+TEST_CASE("merge writes the manifest of all generations of a set") {
+  const AppendedSet set;
   Context context;
   MergeOptions merging;
-  merging.target = source.dir.path("set");
-  CHECK_THROWS_WITH_AS(merge(merging, context), doctest::Contains("by an earlier version"), Error);
-  CHECK(tree_content(source.dir.path("set")) == before);
+  merging.target = set.dir.path("set");
+  for (const std::string& left : {std::string(), std::string("{\"shardkit-manifest\"")}) {
+    set.lose("manifest.json");
+    if (!left.empty()) write_file(set.path("manifest.json"), left);
+    CHECK(merge(merging, context).samples == 36);
+    set.check_repaired();
+  }
+  set.lose("shard-000001.tar");
+  CHECK_THROWS_WITH_AS(merge(merging, context), doctest::Contains("shard-000001.tar"), Error);
+}
+
+TEST_CASE("a finished set whose source has grown gets back the shards that it lost") {
+  const GrowingSource source;
+  run(source.options());
+  const auto expected = tree_content(source.dir.path("set"));
+  source.grow();
+  fs::remove(source.dir.path("set/shard-000001.tar"));
+  refusal(source.appending(), ErrorCode::not_found);
+  CHECK(run(source.options()).shards_written == 1);
+  CHECK(tree_content(source.dir.path("set")) == expected);
+  run(source.appending());
+  CHECK(source.manifest().samples == 36);
+}
+
+TEST_CASE("an --append replaces no tar of somebody else that has a name of its shards") {
+  const GrowingSource source;
+  run(source.options());
+  source.grow();
+  const std::string tar = source.dir.path("set/shard-000004.tar");
+  write_file(tar, "of somebody else");
+  CHECK(contains(refusal(source.appending(), ErrorCode::conflict), "shard-000004.tar"));
+  CHECK(read_file(tar) == "of somebody else");
+  fs::remove(tar);
+  ConvertOptions part = source.appending();
+  part.part = "0/2";
+  run(part);
+  write_file(tar, "of somebody else");
+  CHECK(contains(refusal(source.appending(), ErrorCode::conflict), "shard-000004.tar"));
+  CHECK(read_file(tar) == "of somebody else");
+  CHECK(source.manifest().samples == 16);
+  fs::remove(tar);
+  run(source.appending());
+  CHECK(source.problems() == 0);
 }

@@ -199,7 +199,7 @@ TEST_CASE("more files that are not there than may be missing by chance stop the 
   }
   const std::string text = refusal(f.options("out"), ErrorCode::not_found);
   CHECK(contains(text, "--on-bad skip --max-bad 11 (or more: files are read while they are converted)"));
-  CHECK(f.tars("out").empty());
+  CHECK_FALSE(fs::exists(f.dir.path("out")));
   CHECK(contains(refusal(f.skipping("out"), ErrorCode::not_found), "11 files cannot be used, more than --max-bad"));
 }
 
@@ -513,5 +513,6 @@ TEST_CASE("with --identity size a copy with other times is converted by one plan
   CHECK(f.tars("out") == f.good_tars());
   write_file(f.dir.path("copy/class_0/img_000.jpg"), fake_jpeg("longer"));
   fs::remove(f.dir.path("out/shard-000014.tar"));
-  CHECK(contains(refusal(second, ErrorCode::conflict), "img_000.jpg"));
+  run(second);  // the lost shard has none of the image that changed
+  CHECK(f.tars("out") == f.good_tars());
 }

@@ -302,7 +302,7 @@ TEST_CASE("several sets do not go into the folder of one") {
   ConvertOptions options = f.options("out");
   run(options);
   options.split = {"train=0.75", "val=0.25"};
-  CHECK(contains(refusal(options, ErrorCode::conflict), "is the folder of one set"));
+  CHECK(contains(refusal(options, ErrorCode::conflict), "choose another folder for several sets"));
   CHECK(!fs::exists(f.dir.path("out/train")));
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("what a convert wrote is not overwritten: neither manifest nor index")
   Manifest manifest = read_manifest(folder.read(kManifestName), kManifestName);
   manifest.plan_hash = std::string(32, 'a');
   folder.write(kManifestName, write_manifest(manifest));
-  CHECK_THROWS_WITH_AS(index_folder(folder), doctest::Contains("manifest.json"), Error);
+  CHECK_THROWS_WITH_AS(index_folder(folder), doctest::Contains("contains a finished set"), Error);
 
   fs::remove(folder.path(kManifestName));
   const std::string text = folder.read(".shardkit/s.tar.index");
@@ -89,7 +89,8 @@ TEST_CASE("what a convert wrote is not overwritten: neither manifest nor index")
   const ShardSummary summary = read_shard_index(old, "i", {[&](IndexSample&& sample) { index.add(sample); }});
   index.finish(summary.bytes, summary.xxh3_128);
   folder.write(".shardkit/s.tar.index", sink.text());
-  CHECK_THROWS_WITH_AS(index_folder(folder), doctest::Contains("s.tar.index"), Error);
+  index_folder(folder);  // neither a manifest nor a plan says that a convert wrote it
+  fs::remove(folder.path(kManifestName));
 
   folder.write(".shardkit/s.tar.index", "damaged");
   folder.write(".shardkit/plan", "");

@@ -1,5 +1,6 @@
 // What reshard repairs: members that stand apart, keys and extensions that occur twice, shards that are cut, sets whose
 // classes have other labels.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -239,8 +240,8 @@ TEST_CASE("of a shard that is cut anywhere the whole samples are taken, with one
       std::vector<ReadMember> kept = members_in(options.target);
       kept.resize(2 * taken);
       CHECK(sorted(kept) == sorted({before.begin(), before.begin() + static_cast<std::ptrdiff_t>(2 * taken)}));
-      const bool shows_cut = listed || repaired.warnings.front() == "samples_lost";
-      CHECK(repaired.warnings.size() == 1);
+      const bool shows_cut = listed || repaired.warnings.back() == "samples_lost";
+      CHECK(repaired.warnings.size() == 1 + std::ranges::count(repaired.warnings, "shards_missing"));
       if (listed) CHECK(repaired.result.lost_samples == 6 - taken);
       if (shows_cut) CHECK(repaired.result.lost_samples_known == listed);
       if (shows_cut && length > 0) CHECK(*repaired.result.lost_bytes > 0);
@@ -394,7 +395,7 @@ TEST_CASE("what needs the class of samples that share a label is refused where n
       CHECK(error.code() == ErrorCode::unsupported);
       CHECK(says(error, "2 classes share label 1, such as 'cat' and 'dog'"));
       CHECK(says(error, merge ? "which --merge-classes needs" : "which --class needs"));
-      CHECK(says(error, "again with --recheck"));
+      CHECK(says(error, "that made the set again"));
       CHECK(!fs::exists(set.dir.path("out")));
       set.converting.recheck = true;
       set.make();
@@ -485,7 +486,7 @@ TEST_CASE("names, classes and labels that a set would lack are warnings") {
     fs::permissions(index, fs::perms::owner_all);
     write_file(index, whole.substr(0, whole.size() / 2));
     const VerifyResult found = verify_path(converting.target);
-    CHECK(found.remedies.at(0).find("with --recheck") != std::string::npos);
+    CHECK(found.remedies.at(0).find("writes this set again") != std::string::npos);
     options.target = tar.folder.path("damaged");
     CHECK(repair(options).warnings == Codes{"index_unusable", "names_lost"});
     fs::remove(index);

@@ -300,7 +300,7 @@ TEST_CASE("sets are not put into the folder of one set") {
   ReshardOptions options = f.options("out");
   run(options);
   options.split = {"train=0.8", "val=0.2"};
-  CHECK_THROWS_WITH_AS(run(options), doctest::Contains("is the folder of one set of shards"), Error);
+  CHECK_THROWS_WITH_AS(run(options), doctest::Contains("choose another folder for several sets"), Error);
   CHECK(!fs::exists(f.folder.path("out/train")));
 }
 

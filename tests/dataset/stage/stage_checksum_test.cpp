@@ -85,7 +85,7 @@ TEST_CASE("the marker of ranks that were verified by different means claims the 
     if (with_checksums) files.know(ChecksumKind::crc32c);
     files.options.rank = rank;
     files.stage();
-    return read_staged_marker(read_file(files.dir.path("out/.shardkit/staged.json")), "").verified;
+    return formats::read_staged_marker(read_file(files.dir.path("out/.shardkit/staged.json")), "").verified;
   };
   SUBCASE("size, then checksums") {
     CHECK(stage_rank("0", false) == staging::Verified::size);

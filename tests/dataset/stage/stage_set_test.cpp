@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "dataset/stage/stage_support.hpp"
+#include "formats/stage_records.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
@@ -63,12 +64,12 @@ using Names = std::vector<std::string>;
 TEST_CASE("files beside a manifest, and below it, are staged too, and updated") {
   Source one;
   one.source.content["classes.txt"] = "cat";
-  one.source.content["later.tar"] = "a shard that the manifest does not list";
   one.source.content["val/x.tar"] = "y";
   const StageResult result = one.stage();
+  CHECK(one.warnings == Names{"set_foreign"});
   CHECK(one.copy() == one.source.content);
   CHECK(result.files == one.source.content.size());
-  CHECK(result.files_by_size == 3);
+  CHECK(result.files_by_size == 2);
   CHECK(result.verified == staging::Verified::size);  // of one shard nothing else is known
 
   one.source.content["classes.txt"] = "dog";
@@ -77,6 +78,61 @@ TEST_CASE("files beside a manifest, and below it, are staged too, and updated") 
   one.source.bytes_read = 0;
   CHECK(one.stage().bytes_fetched == 0);
   CHECK(one.source.bytes_read == one.source.content.at("manifest.json").size());
+}
+
+TEST_CASE("tars that the manifest does not list are not staged with its set, nor are their indexes") {
+  Source one;
+  const auto set = one.source.content;
+  for (const char* name : {"later.tar", "later.idx", ".shardkit/later.tar.index"}) one.source.content[name] = "later";
+  one.stage();
+  CHECK(one.warnings == Names{"extra_shards"});
+  CHECK(one.copy() == set);
+}
+
+TEST_CASE("a set that lacks a shard or has a cut one is refused before anything is made, but not where all is staged") {
+  for (const bool is_cut : {true, false}) {
+    for (const char* manifest : {"manifest.json", ""}) {
+      CAPTURE(is_cut);
+      CAPTURE(manifest);
+      Source one;
+      const StageRequest wanted{.manifest_name = manifest};
+      const std::string shard = "shard-000001.tar";
+      is_cut ? one.source.content[shard].resize(1000) : void(one.source.content.erase(shard));
+      const auto failure = failure_of([&] { one.stage(wanted); });
+      CHECK(failure == ErrorCode::not_found);
+      CHECK(failure.says("'" + shard + "'"));
+      CHECK_FALSE(std::filesystem::exists(one.shards.dir.path("out")));
+      one.source.content = one.shards.content;
+      one.stage(wanted);
+      one.source.content.erase(shard);
+      CHECK(one.stage(wanted).bytes_fetched == 0);
+    }
+  }
+}
+
+TEST_CASE("without manifest and a shard, the indexes do not pass for the set") {
+  Source one;
+  one.source.content[".shardkit/plan"] = one.shards.plan;
+  one.source.content.erase("manifest.json");
+  CHECK(failure_of([&] { one.stage(StageRequest{}); }).says("is not written"));  // all shards are there
+  one.source.content.erase("shard-000001.tar");
+  CHECK(failure_of([&] { one.stage(StageRequest{}); }).says("has not finished"));
+  CHECK_FALSE(std::filesystem::exists(one.shards.dir.path("out")));
+}
+
+TEST_CASE("of a stage that brought a part of the set only named shards are staged") {
+  Source one;
+  StageOptions options = one.options();
+  options.rank = "1";
+  options.world = 3;
+  one.stage(options, {.manifest_name = "manifest.json"});
+  one.source.content = tree_content(options.target);
+  options = into(one.shards.dir.path("second"));
+  CHECK(
+      failure_of([&] { one.stage(options, {.manifest_name = "manifest.json"}); }).says("has the part ranks 1-1 of 3"));
+  CHECK_FALSE(std::filesystem::exists(options.target));
+  one.stage(options, {.names = Names{"shard-000001.tar"}, .manifest_name = "manifest.json"});
+  CHECK(std::filesystem::exists(options.target + "/shard-000001.tar"));
 }
 
 TEST_CASE("a file that index --extra listed is compared with its checksum") {
@@ -142,7 +198,8 @@ TEST_CASE("--include and --exclude choose by names below the source") {
     CHECK(one.copy().contains("classes.txt"));
     CHECK(one.copy().contains(".shardkit/shard-000001.tar.index"));
     CHECK(result.left_out == 2);
-    CHECK(read_staged_marker(read_file(one.shards.dir.path("out/.shardkit/staged.json")), "").subsets.size() == 1);
+    CHECK(formats::read_staged_marker(read_file(one.shards.dir.path("out/.shardkit/staged.json")), "").subsets.size() ==
+          1);
   }
   SUBCASE("without") {
     one.stage({.manifest_name = "manifest.json", .exclude = {"*-000001.tar", "*.txt"}});
@@ -182,18 +239,40 @@ TEST_CASE("named files that the manifest does not list are staged by their size"
 }
 
 TEST_CASE("a source that a convert or a stage has not finished is refused, except file by file") {
-  for (const char* state : {".shardkit/plan", ".shardkit/stage.journal"}) {
-    CAPTURE(state);
-    Source one;
-    one.source.content.erase("manifest.json");
-    one.source.content[state] = "";
-    const auto failure = failure_of([&] { one.stage(StageRequest{}); });
-    CHECK(failure == ErrorCode::conflict);
-    CHECK(failure.says("has not finished"));
-    CHECK_FALSE(std::filesystem::exists(one.shards.dir.path("out/.shardkit/staged.json")));
-    one.stage({.names = Names{"shard-000001.tar"}});
-    CHECK(one.tars() == Names{"shard-000001.tar"});
+  formats::StageJournalState journal;
+  journal.files["shard-000000.tar"] = {1, "pin", {}};
+  for (const char* folder : {"", "train"}) {
+    for (const bool is_stage : {true, false}) {
+      CAPTURE(folder);
+      CAPTURE(is_stage);
+      Source one;
+      for (const char* name : {"manifest.json", "shard-000002.tar"}) one.source.content.erase(name);
+      one.source.content[is_stage ? ".shardkit/stage.journal" : ".shardkit/plan"] =
+          is_stage ? journal.text() : one.shards.plan;
+      const std::string prefix = *folder == '\0' ? "" : std::string(folder) + "/";
+      std::map<std::string, std::string> content;
+      for (const auto& [name, bytes] : one.source.content) content[prefix + name] = bytes;
+      one.source.content = content;
+      const auto failure = failure_of([&] { one.stage(StageRequest{}); });
+      CHECK(failure == ErrorCode::conflict);
+      CHECK(failure.says("has not finished"));
+      CHECK_FALSE(std::filesystem::exists(one.shards.dir.path("out")));
+      one.stage({.names = Names{prefix + "shard-000001.tar"}});
+      CHECK(one.tars() == Names{prefix + "shard-000001.tar"});
+    }
   }
+}
+
+TEST_CASE("sets below a folder into which a stage has not finished are refused, although each has its manifest") {
+  Source one;
+  formats::StageJournalState journal;
+  for (const auto& [name, bytes] : one.shards.content) journal.files["train/" + name] = {bytes.size(), "pin", {}};
+  one.move_below("train");
+  one.source.content[".shardkit/stage.journal"] = journal.text();
+  CHECK(failure_of([&] { one.stage(StageRequest{}); }).says("the stage into"));
+  one.source.content[".shardkit/stage.journal"] = formats::StageJournalState{}.text();  // names nothing
+  one.stage(StageRequest{});
+  CHECK(one.tars().size() == 3);
 }
 
 TEST_CASE("--rank without shards to divide is a warning") {

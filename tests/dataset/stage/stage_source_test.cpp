@@ -45,16 +45,29 @@ TEST_CASE("bytes that are wrong once are fetched again, bytes that stay wrong ar
   }
 }
 
-TEST_CASE("an index that is damaged, or speaks of another shard, is an error") {
+TEST_CASE("a set is staged without an index that is damaged, or speaks of another shard, with a warning") {
   const Shards shards;
   FakeSource source = shards.fake();
-  std::string& index = source.content.at(".shardkit/shard-000000.tar.index");
+  const std::string name = ".shardkit/shard-000000.tar.index";
+  std::string& index = source.content.at(name);
   SUBCASE("damaged") { index[index.size() / 2] ^= 1; }
   SUBCASE("cut") { index.resize(index.size() / 2); }
   SUBCASE("another's") { index = shards.content.at(".shardkit/shard-000001.tar.index"); }
-  const Error error = failure(source, into(shards.dir.path("out")));
-  CHECK(error.code() == ErrorCode::corrupt);
-  CHECK(says(error, "shard-000000.tar.index"));
+  const StageOptions options = into(shards.dir.path("out"));
+  for (int i = 0; i < 2; ++i) {
+    Context context;
+    const StageResult result = stage_whole(*posix_file_system(), source, wanted(options), options, context, steps());
+    CHECK(result.files == shards.content.size() - 1);
+    REQUIRE(context.warnings().size() == 1);
+    CHECK(context.warnings()[0].code == "index_ignored");
+    CHECK(context.warnings()[0].text.find(name) != std::string::npos);
+    auto rest = shards.content;
+    rest.erase(name);
+    CHECK(staged_content(options.target) == rest);
+  }
+  source.content = shards.content;
+  run(source, options);
+  CHECK(staged_content(options.target) == shards.content);
 }
 
 TEST_CASE("what is missing or of another size in the source is named") {
@@ -80,7 +93,8 @@ TEST_CASE("what is missing or of another size in the source is named") {
   }
   SUBCASE("truncated shard") {
     source.content.at("shard-000001.tar").resize(1000);
-    fails(ErrorCode::corrupt, "1000 bytes");
+    fails(ErrorCode::not_found, "is damaged");
+    CHECK_FALSE(std::filesystem::exists(options.target));
   }
 }
 

@@ -155,6 +155,7 @@ struct Shards {
     options.sharding.samples = 20;
     Context context;
     convert(options, context);
+    plan = read_file(dir.path("shards/.shardkit/plan"));
     std::filesystem::remove(dir.path("shards/.shardkit/plan"));
     content = tree_content(dir.path("shards"));
   }
@@ -167,6 +168,7 @@ struct Shards {
 
   TempDir dir;
   std::map<std::string, std::string> content;
+  std::string plan;  ///< that is not in the folder
 };
 
 inline StageOptions into(const std::string& target) {

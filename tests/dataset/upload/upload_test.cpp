@@ -275,9 +275,39 @@ TEST_CASE("while a live command writes something else, an upload waits for its e
 
 TEST_CASE("a prefix where a convert has not finished is refused") {
   Fixture set;
-  set.server.put("set/.shardkit/plan", "plan");
-  CHECK(failure_of([&] { set.upload(); }).says("convert or reshard"));
+  set.server.put("set/.shardkit/plan", set.shards.plan);
+  CHECK(failure_of([&] { set.upload(); }).says("the convert into"));
   CHECK(set.server.count("PUT", "") == 0);
+}
+
+TEST_CASE("a shard of the set that is cut in the bucket is written again") {
+  for (const bool is_small : {true, false}) {
+    Fixture set;
+    set.upload();
+    if (is_small) set.options.part_bytes = 100'000'000;  // whole objects
+    set.server.put("set/" + kFirst, set.shards.content.at(kFirst).substr(0, 1000));
+    const UploadResult result = set.upload();
+    CHECK(result.bytes_sent == set.shards.content.at(kFirst).size());
+    CHECK(set.uploaded() == set.shards.content);
+    CHECK_FALSE(set.has_records());
+    CHECK(set.server.open_uploads() == 0);
+  }
+}
+
+TEST_CASE("a set that lacks a shard is not uploaded, and one with a damaged index is uploaded without that") {
+  Fixture set;
+  set.source.content.erase(kFirst);
+  const Failure refused = failure_of([&] { set.upload(); });
+  CHECK(refused == ErrorCode::not_found);
+  CHECK(refused.says(kFirst));
+  CHECK(set.server.count("PUT", "") == 0);
+  set.source.content = set.shards.content;
+  const std::string index = ".shardkit/shard-000002.tar.index";
+  set.source.content[index][10] ^= 1;
+  set.upload();
+  auto rest = set.shards.content;
+  rest.erase(index);
+  CHECK(set.uploaded() == rest);
 }
 
 TEST_CASE("--clean gives up what a dead command has left at once, and uploads of others after a while") {
