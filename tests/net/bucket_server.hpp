@@ -38,6 +38,7 @@ enum class WriteFault {
   dropped,       ///< no answer, nothing done
   lost,          ///< done, but no answer
   silent,        ///< done, but no answer and no end of the connection
+  hung,          ///< the same, with nothing done
   failed_after,  ///< done, but 500
   error_in_200,  ///< not done; status 200 and an error in the body
   error_after,   ///< done; status 200 and an error in the body
@@ -123,6 +124,9 @@ class BucketServer {
   }
   FakeClock& clock() { return clock_; }
   std::vector<ServedRequest> requests() const { return server_.requests(); }
+  /// So that a server of many tests needs no more and more memory.
+  void forget_requests() { server_.forget_requests(); }
+  std::string url() const { return server_.url(); }
   /// Requests of that method whose target contains `text`.
   std::size_t count(const std::string& method, const std::string& text) const {
     const auto all = requests();
@@ -328,12 +332,22 @@ class BucketServer {
 
   Reply list(const ServedRequest& request) const {
     const std::string prefix = query_value(request.target, "prefix");
+    const std::string delimiter = query_value(request.target, "delimiter");
     std::string body;
-    for (const auto& [key, object] : objects_) {
-      if (!key.starts_with(prefix)) continue;
+    std::set<std::string> folders;
+    for (auto at = objects_.lower_bound(prefix); at != objects_.end() && at->first.starts_with(prefix); ++at) {
+      const auto& [key, object] = *at;
+      const std::size_t end = delimiter.empty() ? std::string::npos : key.find(delimiter, prefix.size());
+      if (end != std::string::npos) {
+        folders.insert(key.substr(0, end + 1));
+        continue;
+      }
       body += fmt::format("<Contents><Key>{}</Key><Size>{}</Size><ETag>{}</ETag></Contents>",
                           shardkit::net::percent_encode(key), object.bytes.size(), object.etag);
     }
+    for (const std::string& folder : folders)
+      body +=
+          fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", shardkit::net::percent_encode(folder));
     return {200, "",
             fmt::format("<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>"
                         "{}</ListBucketResult>",
@@ -441,11 +455,11 @@ class BucketServer {
       const std::string key = shardkit::net::percent_decode(request.path()).substr(8);  // behind "/bucket/"
       const bool is_write = request.method != "GET" && request.method != "HEAD";
       if (is_write && fault_) fault = fault_(request);
-      if (fault != WriteFault::dropped)
+      if (fault != WriteFault::dropped && fault != WriteFault::hung)
         reply = faulty(fault, key, request, request.method == "POST" && has(request, "uploadId"));
     }
     if (fault == WriteFault::dropped || fault == WriteFault::lost) return connection.reset();
-    if (fault == WriteFault::silent) return connection.stall();
+    if (fault == WriteFault::silent || fault == WriteFault::hung) return connection.stall();
     connection.answer_head(reply.status, reply.headers, reply.body.size());
     if (request.method != "HEAD") connection.send(reply.body);
   }

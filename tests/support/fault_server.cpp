@@ -147,6 +147,11 @@ std::vector<ServedRequest> FaultServer::requests() const {
   return requests_;
 }
 
+void FaultServer::forget_requests() {
+  const std::scoped_lock lock(mutex_);
+  requests_.clear();
+}
+
 void FaultServer::accept_loop(const std::stop_token& stop) {
   for (int number = 1; wait_readable(listener_, stop); ++number) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);

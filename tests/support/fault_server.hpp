@@ -68,6 +68,7 @@ class FaultServer {
   std::string url(std::string_view target = "") const;
   /// All that came so far.
   std::vector<ServedRequest> requests() const;
+  void forget_requests();
 
  private:
   void accept_loop(const std::stop_token& stop);

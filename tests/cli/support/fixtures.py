@@ -12,21 +12,26 @@ FIXTURES = CHECKOUT / "tests/fixtures/1.0"
 TWO_DAYS = 2 * 24 * 3600 * 10**9
 
 
+def copy_fixtures(folder):
+    """Copies the fixtures as they were when they were made, with the times of all files."""
+    shutil.copytree(FIXTURES, folder, dirs_exist_ok=True)
+    for name, facts in json.loads((FIXTURES / "files.json").read_text()).items():
+        path = folder / name
+        if "zeros" in facts:  # a large file that holds nothing else, which git need not keep
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            os.truncate(path, facts["zeros"])
+        # A program takes a temporary of another host for abandoned after a day.
+        then = time.time_ns() - TWO_DAYS if path.suffix == ".tmp" else facts["mtime_ns"]
+        os.utime(path, ns=(then, then))
+
+
 class CompatibilityTest(FolderTest):
     """A test with a copy of the fixtures. Operands are relative to it, as they were when the fixtures were made."""
 
     def setUp(self):
         super().setUp()
-        shutil.copytree(FIXTURES, self.folder, dirs_exist_ok=True)
-        for name, facts in json.loads((FIXTURES / "files.json").read_text()).items():
-            path = self.folder / name
-            if "zeros" in facts:  # a large file that holds nothing else, which git need not keep
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch()
-                os.truncate(path, facts["zeros"])
-            # A program takes a temporary of another host for abandoned after a day.
-            then = time.time_ns() - TWO_DAYS if path.suffix == ".tmp" else facts["mtime_ns"]
-            os.utime(path, ns=(then, then))
+        copy_fixtures(self.folder)
 
     def program(self, name, *args):
         return run(name, *args, cwd=self.folder)
