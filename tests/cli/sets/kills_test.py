@@ -42,7 +42,6 @@ append-part    disk    appendparts   index S --replace         | convert $p S --
 append-merge   disk    appendparts   index S                   | convert $p S --samples 10; convert $p2 S --samples 10 --append --part 0/2; convert $p2 S --samples 10 --append --part 1/2 | merge S | -
 stage          disk    stage         stage $B S --lease 0      | mkdir S | stage $A S --lease 0 | -
 stage-again    disk    stage         convert $p S --samples 10 | stage $A S --lease 0; rm S/shard-000001.tar | stage $A S --lease 0 | -
-stage-grown    disk    stage         stage $B S --lease 0      | stage $A S --lease 0 | stage $G S --lease 0 | -
 reshard        disk    reshard       convert $p S --samples 10 | mkdir S | reshard $A S --samples 12 | -
 reshard-merge  disk    reshardparts  reshard $A S --samples 7  | reshard $A S --samples 12 --part 0/2; reshard $A S --samples 12 --part 1/2 | merge S | -
 upload         bucket  upload        convert $q S --samples 10 | mkdir S | upload $A S -j 1 | -
