@@ -39,11 +39,11 @@ constexpr Row kDamaged{"set_damaged", ErrorCode::corrupt, "F RR W W R RRo RRRR R
 constexpr Row kDamagedOfPlan{"set_damaged", ErrorCode::corrupt, "F RR W W R RRo ooRR oo"};
 constexpr Row kDamagedStaged{"set_damaged", ErrorCode::corrupt, "F RR W W R RRo RRoR RR"};
 constexpr Row kPartial{"set_partial", ErrorCode::conflict, "o WW W W R RRR RRoR RR"};
-constexpr Row kIncomplete{"shards_missing", ErrorCode::not_found, "F WR W W R RRW RRRo Ro"};
+constexpr Row kIncomplete{"shards_missing", ErrorCode::not_found, "F WR W W R RRW RRRo RR"};
 constexpr Row kIncompleteOfPlan{"shards_missing", ErrorCode::not_found, "F WR W W R RRW oRRo Ro"};
 constexpr Row kIncompleteStaged{"shards_missing", ErrorCode::not_found, "F WR W W R RRW RRoo RR"};
 constexpr Row kIncompleteIndexed{"shards_missing", ErrorCode::not_found, "F WR W W R WWW RRRo RR"};
-constexpr Row kGone{"set_gone", ErrorCode::not_found, "F RR R R R RRR RRRo Ro"};
+constexpr Row kGone{"set_gone", ErrorCode::not_found, "F RR R R R RRR RRRo RR"};
 constexpr Row kGoneOfPlan{"set_gone", ErrorCode::not_found, "F RR R R R RRR oRRo Ro"};
 constexpr Row kGoneStaged{"set_gone", ErrorCode::not_found, "F RR R R R RRR RRoo RR"};
 constexpr Row kAppending{"set_appending", ErrorCode::conflict, "W oo o o W RRR ooRR Ro"};

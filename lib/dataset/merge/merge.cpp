@@ -99,6 +99,9 @@ class Merging {
     const auto find_indexes = [&](const std::string& folder, const std::vector<formats::ManifestShard>& shards) {
       return find_shard_indexes(files_, folder, shards, context_);
     };
+    if (seen->plans.empty())
+      throw Error(ErrorCode::not_found, At{seen->folder}, "{}: {}", catalog::state_text(*seen),
+                  catalog::state_advice(*seen));
     const bool adds = seen->as<catalog::Appending>() || seen->as<catalog::Appended>();
     OutputSet& set = job_.add_set("", seen, adds ? Plans::last : Plans::all);
     if (adds && !job_.continue_append(set, find_indexes)) throw TargetChanged();

@@ -478,7 +478,7 @@ std::vector<NamedSet> sets_of(const VerifyOptions& options, Context& context) {
       sets.back().options.shards.clear();
     }
     std::vector<std::string>& operands = sets[set->second].options.shards;
-    const bool is_whole = std::ranges::any_of(options.shards, [&](const std::string& operand) {
+    const bool is_whole = std::ranges::any_of(all.operands, [&](const std::string& operand) {
       return io::join_path(operand, "") == io::join_path(folder, "");
     });
     const std::string& operand = is_whole ? folder : shard.path;
