@@ -24,9 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The maximum depth of staged folders below a node cache.
-constexpr int kDeepestStagedFolder = 4;
-
 void sort(Listing& listing) { std::ranges::sort(listing.files, {}, &Listing::File::name); }
 
 /// Lists a local folder.
@@ -104,7 +101,7 @@ class FolderListing {
     fs::path above = fs::absolute(listing_.folder).lexically_normal();
     if (!above.has_filename()) above = above.parent_path();
     Listing::StagedIn in;
-    for (int i = 0; i < kDeepestStagedFolder && above.has_relative_path(); ++i) {
+    for (int i = 0; i < formats::kDeepestStagedFolder && above.has_relative_path(); ++i) {
       in.up += "../";
       in.below.insert(0, above.filename().string() + '/');
       above = above.parent_path();
@@ -199,7 +196,8 @@ class WebLook {
 
 SeenSet look_at(Inputs& inputs, const NamedInput& folder, LookFor wanted) {
   const std::string path = without_slash(folder.path.substr(0, folder.path.find("?...")));
-  if (folder.location.kind == ObjectLocation::Kind::local) return look_at_folder(folder.path, wanted.groups);
+  if (folder.location.kind == ObjectLocation::Kind::local)
+    return look_at_folder(without_slash(folder.path), wanted.groups);
   if (folder.location.kind == ObjectLocation::Kind::web) return WebLook(inputs, path).look(wanted.shards);
   return look_at(inputs, path, inputs.list(folder.location, true));
 }

@@ -23,6 +23,9 @@ namespace shardkit::formats {
 constexpr const char* kStagedMarkerPath = ".shardkit/staged.json";
 constexpr const char* kStageJournalPath = ".shardkit/stage.journal";
 
+/// Maximum depth of staged folders below a node cache.
+constexpr int kDeepestStagedFolder = 4;
+
 /// What the bytes of a set were compared with, from the least to the most: nothing, after a dry run; only their sizes;
 /// all of them at least with the checksum of their store; all shards with a manifest.
 enum class Verified { nothing, size, store_checksum, checksum };

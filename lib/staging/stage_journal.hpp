@@ -14,6 +14,7 @@
 namespace shardkit::staging {
 
 using formats::kDamagedPin;
+using formats::kDeepestStagedFolder;
 using formats::kStagedMarkerPath;
 using formats::kStageJournalPath;
 using formats::StagedCommand;
@@ -36,9 +37,6 @@ constexpr const char* kHitsPath = ".shardkit/leases/.hits";
 /// Files of a node cache: its lock, and a line for each eviction.
 constexpr const char* kCacheLockName = ".shardkit-cache.lock";
 constexpr const char* kEvictionLogName = ".shardkit-cache.log";
-
-/// Maximum depth of staged folders below a node cache.
-constexpr int kDeepestStagedFolder = 4;
 
 /// The marker of the staged folder `folder`; empty if there is none, or a damaged one, which does not count.
 std::optional<StagedMarker> find_staged_marker(const std::string& folder);

@@ -96,6 +96,13 @@ TEST_CASE("the same files have the same state in a folder, in a bucket and on a 
   }
 }
 
+TEST_CASE("a folder has one name, also if it was given with a slash at its end") {
+  const TempDir dir;
+  write_file(dir.path("set/a.tar"), "tar");
+  Inputs inputs;
+  CHECK(look_at_operand(inputs, dir.path("set") + "/", {}).folder == dir.path("set"));
+}
+
 TEST_CASE("a folder below one that a stage has not finished is of that stage") {
   const TempDir dir;
   write_file(dir.path("out/train/a.tar"), "tar");
