@@ -123,10 +123,11 @@ function(shardkit_unite name variable)
 endfunction()
 set(unite_tests "${CMAKE_CURRENT_LIST_DIR}/unite_tests.py")
 
-# shardkit_test(NAME [ALONE] SOURCES ... DEPENDS module ... [LINKS target ...] [LABELS label ...] [TIMEOUT seconds])
+# shardkit_test(NAME [ALONE] [IN_MEMORY] SOURCES ... DEPENDS module ... [LINKS target ...] [LABELS label ...] [TIMEOUT seconds])
 # One doctest program per tests/ folder; ctest runs it as NAME. ALONE: its files define functions that libraries call.
+# IN_MEMORY: its temporary folders are in memory, which saves an ext4 creating small files.
 function(shardkit_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "TIMEOUT" "SOURCES;DEPENDS;LINKS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE;IN_MEMORY" "TIMEOUT" "SOURCES;DEPENDS;LINKS;LABELS")
   if(NOT arg_ALONE)
     shardkit_unite(${name} arg_SOURCES)
   endif()
@@ -140,6 +141,9 @@ function(shardkit_test name)
   endif()
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}" SKIP_RETURN_CODE 77)
+  if(arg_IN_MEMORY)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "SHARDKIT_TEST_IN_MEMORY=1")
+  endif()
   shardkit_start_order(${name})
 endfunction()
 

@@ -166,7 +166,7 @@ void refuse_web_folders(const std::vector<std::string>& shards) {
   for (const std::string& operand : shards) {
     if (!catalog::is_address(operand)) continue;
     const catalog::ObjectLocation location = catalog::parse_location(operand);
-    if (location.kind != catalog::ObjectLocation::Kind::web || catalog::is_tar_name(location.path)) continue;
+    if (location.kind != catalog::ObjectLocation::Kind::web) continue;
     throw Error(ErrorCode::usage, At{location.display()},
                 "indexes cannot be written to '{}'; give a folder or s3://bucket/prefix with --output DIR",
                 location.display());
