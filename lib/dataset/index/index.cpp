@@ -161,16 +161,14 @@ std::set<std::string> indexes_of_missing(const catalog::ShardSet& set) {
   return stale;
 }
 
-/// Nothing can be written beside shards on a web server.
-void refuse_web_folders(const std::vector<std::string>& shards) {
-  for (const std::string& operand : shards) {
-    if (!catalog::is_address(operand)) continue;
-    const catalog::ObjectLocation location = catalog::parse_location(operand);
-    if (location.kind != catalog::ObjectLocation::Kind::web) continue;
-    throw Error(ErrorCode::usage, At{location.display()},
-                "indexes cannot be written to '{}'; give a folder or s3://bucket/prefix with --output DIR",
-                location.display());
-  }
+/// Nothing can be written to a web server.
+void refuse_web_folder(const std::string& folder) {
+  if (!catalog::is_address(folder)) return;
+  const catalog::ObjectLocation location = catalog::parse_location(folder);
+  if (location.kind != catalog::ObjectLocation::Kind::web) return;
+  throw Error(ErrorCode::usage, At{location.display()},
+              "indexes cannot be written to '{}'; give a folder or s3://bucket/prefix with --output DIR",
+              location.display());
 }
 
 /// Of a folder that --replace gives.
@@ -359,12 +357,17 @@ IndexResult index(const IndexOptions& options, Context& context) {
                                               : catalog::SetVerb::index;
   std::optional<OutputLocation> location;
   if (!options.output.empty()) location = open_output_location(options.output, options.access, context);
-  if (!location) refuse_web_folders(options.shards);
+  for (const std::string& operand : options.shards) {  // before it is looked at; tars have their own errors
+    if (!location && !catalog::is_tar_name(operand)) refuse_web_folder(operand);
+  }
   const catalog::ShardSet set = catalog::resolve_shards(options.shards, verb, context, options.access);
   if (set.folder.empty()) {
     throw usage_error("the shards are in several folders; index each folder separately");
   }
-  if (!location) location = open_output_location(set.folder, options.access, context);
+  if (!location) {
+    refuse_web_folder(set.folder);
+    location = open_output_location(set.folder, options.access, context);
+  }
   catalog::check_names(options.extras, set.folder);
   for (const std::string& name : options.extras) {
     if (name.ends_with(".tar") || name == formats::kManifestName || name.starts_with(formats::kStateFolder))
