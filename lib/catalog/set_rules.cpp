@@ -47,6 +47,7 @@ constexpr Row kGone{"set_gone", ErrorCode::not_found, "F RR R R R RRR RRRo RR"};
 constexpr Row kGoneOfPlan{"set_gone", ErrorCode::not_found, "F RR R R R RRR oRRo Ro"};
 constexpr Row kGoneStaged{"set_gone", ErrorCode::not_found, "F RR R R R RRR RRoo RR"};
 constexpr Row kAppending{"set_appending", ErrorCode::conflict, "W oo o o W RRR ooRR Ro"};
+constexpr Row kGrowing{"set_growing", ErrorCode::conflict, "W oo o o W RRR RRoo RR"};
 constexpr Row kAppended{"set_appended", ErrorCode::conflict, "W oo o o W RRR ooRR oo"};
 constexpr Row kComplete{"set_complete", ErrorCode::conflict, "o oo o o o RoW ooRo oo"};
 constexpr Row kCopied{"set_complete", ErrorCode::conflict, "o oo o o o RoW RRRo oo"};
@@ -82,6 +83,7 @@ const Row& row_of(const SeenSet& seen) {
       return !seen.is_of_plan() ? kIncompleteIndexed : seen.plans.empty() ? kIncomplete : kIncompleteOfPlan;
     }
     const Row& operator()(const Appending&) const { return kAppending; }
+    const Row& operator()(const Growing&) const { return kGrowing; }
     const Row& operator()(const Appended&) const { return kAppended; }
     const Row& operator()(const Complete& complete) const {
       if (!seen.is_of_plan()) return complete.is_staged ? kStagedIndexed : kIndexed;
@@ -233,6 +235,11 @@ struct StateWords {
   Words operator()(const Appending&) const {
     return {fmt::format("an append into '{}' has not finished; the set itself is whole", folder),
             "run its command again, or with --discard to give it up"};
+  }
+  Words operator()(const Growing& growing) const {
+    const char* const command = growing.is_staged ? "stage" : "upload";
+    return {fmt::format("the {} of more shards into '{}' has not finished; the set itself is whole", command, folder),
+            again(command)};
   }
   Words operator()(const Appended&) const {
     return {fmt::format("an append into '{}' is complete but not yet listed", folder),

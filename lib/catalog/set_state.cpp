@@ -222,7 +222,23 @@ class Looking {
     if (auto incomplete = lost_shards()) return *std::move(incomplete);
     if (added && added->is_complete) return Appended{added->shards, added->is_joined};
     if (added) return Appending{added->shards};
+    if (auto growing = this->growing()) return *std::move(growing);
     return Complete{marker_.has_value()};
+  }
+
+  /// Shards that a later stage or upload has brought: readers of the manifest are not concerned before it is replaced.
+  std::optional<Growing> growing() const {
+    const bool is_staged = marker_ && journal_.set && !(journal_.set->hash == marker_->manifest);
+    if (!is_staged && !listing_.has(formats::kUploadRecord)) return std::nullopt;
+    std::unordered_set<std::string_view> listed;
+    for (const formats::ManifestShard& shard : seen_.manifest->shards) listed.insert(shard.name);
+    Growing growing{{}, is_staged};
+    for (const Listing::File& tar : seen_.tars) {
+      if (!listed.contains(tar.name) && (!is_staged || journal_.files.contains(tar.name)))
+        growing.shards.push_back(tar.name);
+    }
+    if (growing.shards.empty()) return std::nullopt;
+    return growing;
   }
 
   struct Append {
@@ -335,7 +351,7 @@ class Looking {
     if (!seen_.manifest || seen_.as<Damaged>()) {
       for (const SeenPlan& plan : seen_.plans) known.insert(plan.shards.begin(), plan.shards.end());
     }
-    if (const auto* appended = seen_.as<Appended>()) known.insert(appended->shards.begin(), appended->shards.end());
+    if (const auto* added = seen_.added()) known.insert(added->begin(), added->end());
     for (const Listing::File& tar : seen_.tars) {
       if (!known.contains(tar.name)) seen_.extra.push_back(tar.name);
     }
@@ -383,6 +399,12 @@ bool SeenSet::is_of_plan() const {
   return !plans.empty() || plan == PlanState::damaged || (manifest && !manifest->plan_hash.empty());
 }
 
+const std::vector<std::string>* SeenSet::added() const {
+  if (const auto* appended = as<Appended>()) return &appended->shards;
+  const auto* growing = as<Growing>();
+  return growing != nullptr ? &growing->shards : nullptr;
+}
+
 namespace {
 
 std::vector<Listing::File> without(std::vector<Listing::File> files, const std::vector<std::string>& names) {
@@ -395,10 +417,10 @@ std::vector<Listing::File> without(std::vector<Listing::File> files, const std::
 }  // namespace
 
 std::vector<Listing::File> SeenSet::shards_and_extra() const {
-  const auto* appended = as<Appended>();
-  if (appended == nullptr || !manifest) return tars;
+  const std::vector<std::string>* const added = this->added();
+  if (added == nullptr || !manifest) return tars;
   std::vector<std::string> unlisted;  // those that were moved into the set and are not in its manifest yet
-  for (const std::string& shard : appended->shards) {
+  for (const std::string& shard : *added) {
     if (std::ranges::find(manifest->shards, shard, &formats::ManifestShard::name) == manifest->shards.end())
       unlisted.push_back(shard);
   }

@@ -105,6 +105,11 @@ struct Incomplete {
 struct Appending {
   std::vector<std::string> shards = {};  ///< that it will add
 };
+/// A set that a stage or an upload brought is whole, and one of the same set with more shards has begun.
+struct Growing {
+  std::vector<std::string> shards;  ///< that are there and not yet listed
+  bool is_staged = false;
+};
 /// An append is complete and not yet a part of the set.
 struct Appended {
   std::vector<std::string> shards;  ///< that it adds
@@ -122,7 +127,7 @@ struct Newer {
 };
 
 using SetState = std::variant<Empty, Files, Group, Staging, Uploading, Writing, Unmerged, Damaged, Partial, Incomplete,
-                              Appending, Appended, Complete, Foreign, Newer>;
+                              Appending, Growing, Appended, Complete, Foreign, Newer>;
 
 /// What is known of the plans of a set.
 enum class PlanState { none, good, damaged };
@@ -160,6 +165,8 @@ struct SeenSet {
   const State* as() const {
     return std::get_if<State>(&state);
   }
+  /// Shards in the folder that will be listed when an append, a stage or an upload ends; null if none.
+  const std::vector<std::string>* added() const;
   /// Whether a convert or reshard wrote it, not an index.
   bool is_of_plan() const;
   /// The tars that belong to the set: those that the manifest lists; without one those of the plans; else all.

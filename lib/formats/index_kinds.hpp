@@ -86,6 +86,8 @@ struct IndexKind {
 
 /// All kinds. The first is our own: convert and index always write it.
 std::span<const IndexKind> index_kinds();
+/// Whether a path is that of a file in `set_files`, in any folder: it changes when the set grows.
+bool is_set_file(std::string_view path);
 /// Those of other readers, written on request.
 std::span<const IndexKind> reader_index_kinds();
 

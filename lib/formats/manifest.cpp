@@ -199,6 +199,23 @@ Manifest join_manifests(Manifest earlier, const Manifest& added) {
   return earlier;
 }
 
+bool extends(const Manifest& later, const Manifest& earlier) {
+  std::map<std::string_view, const ManifestShard*> shards;
+  for (const ManifestShard& shard : later.shards) shards.emplace(shard.name, &shard);
+  const auto has_shard = [&](const ManifestShard& shard) {
+    const auto found = shards.find(shard.name);
+    return found != shards.end() && found->second->bytes == shard.bytes && found->second->xxh3_128 == shard.xxh3_128;
+  };
+  std::map<std::string_view, std::uint64_t> labels;
+  for (const ManifestClass& item : later.classes) labels.emplace(item.name, item.label);
+  const auto has_label = [&](const ManifestClass& item) {
+    const auto found = labels.find(item.name);
+    return found != labels.end() && found->second == item.label;
+  };
+  return later.plan_hash.empty() == earlier.plan_hash.empty() && std::ranges::all_of(earlier.shards, has_shard) &&
+         std::ranges::all_of(earlier.classes, has_label);
+}
+
 bool is_part_name(std::string_view name) { return name.starts_with("part-") && name.ends_with(".json"); }
 
 std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_part_name(std::string_view name) {

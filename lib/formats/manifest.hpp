@@ -64,6 +64,10 @@ std::string name_in_manifest(const std::string& name);
 /// The set followed by the shards of `added`; classes with the same name are merged.
 Manifest join_manifests(Manifest earlier, const Manifest& added);
 
+/// Whether `later` is `earlier` with more shards, as an --append makes it: every shard is the same, and every class keeps
+/// its label.
+bool extends(const Manifest& later, const Manifest& earlier);
+
 /// True for a file with that name from another program: JSON, or a server's page, without our format. Files that cannot
 /// be read at all may be damaged manifests, and do not count.
 bool is_foreign_manifest(std::string_view text);

@@ -12,6 +12,7 @@
 #include "core/folder.hpp"
 #include "core/hash.hpp"
 #include "core/remedies.hpp"
+#include "formats/index_kinds.hpp"
 #include "formats/manifest.hpp"
 #include "formats/shard_index.hpp"
 #include "io/file.hpp"
@@ -41,13 +42,12 @@ Pins pins_of(const std::vector<StageFile>& files) {
   return pins;
 }
 
-bool is_manifest(const std::string& name) { return name.substr(name.rfind('/') + 1) == formats::kManifestName; }
-
-/// Whether all files that stages brought are also wanted, with these pins, or manifests. False if there are none.
+/// Whether all files that stages brought are also wanted, with these pins, or describe the whole set, such as manifests.
+/// False if there are none.
 bool only_grows(const StageJournal::State& state, const Pins& pins) {
   return !state.files.empty() && std::ranges::all_of(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);
-    return is_manifest(item.first) || (pin != pins.end() && pin->second == item.second.pin);
+    return formats::is_set_file(item.first) || (pin != pins.end() && pin->second == item.second.pin);
   });
 }
 
@@ -193,7 +193,8 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
     io::remove_stale_temps(files_, folder);
   }
   const bool is_same = state.set && state.set->is(set);
-  if (found && !(is_same && all_there(state))) {
+  const bool stays_whole = is_same || only_grows(state, pins_of(wanted));  // until the new manifest replaces the old one
+  if (found && !(stays_whole && all_there(state))) {
     files_.remove(path_of(kStagedMarkerPath));
     files_.sync_directory(path_of(kStateFolderPath));
   }
@@ -220,7 +221,7 @@ void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<
   std::erase_if(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);
     if (pin != pins.end() && pin->second == item.second.pin) return false;
-    if (grows && is_manifest(item.first)) return false;  // the newer one will replace it
+    if (grows && formats::is_set_file(item.first)) return false;  // the newer one will replace it
     if (!item.second.found) remove_staged_file(files_, *contained_, item.first);
     return true;
   });

@@ -21,6 +21,7 @@
 #include "core/units.hpp"
 #include "dataset/bucket/object_upload.hpp"
 #include "dataset/bucket/prefix_claim.hpp"
+#include "formats/index_kinds.hpp"
 #include "formats/manifest.hpp"
 #include "io/run_file.hpp"
 #include "staging/stage_target.hpp"
@@ -193,19 +194,33 @@ class UploadJob {
       take_state(folder, catalog::look_at(store_, objects, folder, context_.stop_token()));
     at_target_.clear();
     for (io::ObjectInfo& object : objects) at_target_.emplace(object.name, std::move(object));
-    for (const staging::ManifestSet& set : set_.sets()) {
-      const auto found = at_target_.find(set.name());
-      if (found == at_target_.end() ||
-          io::fetch_text(store_, found->second, kLargestManifest, context_.stop_token()) == set.text)
-        continue;
-      const std::string address = store_.address_of(set.folder);
-      throw Error(ErrorCode::conflict, At{address}, "'{}' contains another set; use another prefix", address);
-    }
+    outdated_.clear();
+    for (const staging::ManifestSet& set : set_.sets()) compare_manifests(set);
     for_each_file([&](const File& file) {
       const auto found = at_target_.find(file.object.name);
-      if (found != at_target_.end() && found->second.size != file.object.size && !cut_.contains(file.object.name))
+      if (found != at_target_.end() && found->second.size != file.object.size && !cut_.contains(file.object.name) &&
+          !outdated_.contains(file.object.name))
         refuse_other(file);
     });
+  }
+
+  /// The target may have the set as it was before an --append: its manifest is replaced, and the indexes that it lists
+  /// for the whole set. Throws Error{conflict} for any other set.
+  void compare_manifests(const staging::ManifestSet& set) {
+    const auto found = at_target_.find(set.name());
+    if (found == at_target_.end()) return;
+    const std::string text = io::fetch_text(store_, found->second, kLargestManifest, context_.stop_token());
+    if (text == set.text) return;
+    const std::string address = store_.address_of(set.folder);
+    const formats::Manifest there = formats::read_manifest(text, store_.address_of(set.name()));
+    if (!formats::extends(formats::read_manifest(set.text, source_.address_of(set.name())), there)) {
+      throw Error(ErrorCode::conflict, At{address},
+                  "'{}' contains another set, which this one does not extend; use another prefix", address);
+    }
+    outdated_.emplace(set.name(), found->second.size);
+    for (const formats::ManifestFile& file : there.files) {
+      if (formats::is_set_file(file.name)) outdated_.emplace(set.folder + file.name, file.bytes);
+    }
   }
 
   /// The folders of the sets, or that of all files.
@@ -319,7 +334,7 @@ class UploadJob {
     }
   }
 
-  /// For an object that exists: true if it has the file's bytes. False if it no longer exists, also because it was a
+  /// For an object that exists: true if it has the file's bytes, or has them now instead of outdated ones. False if it no longer exists, also because it was a
   /// cut shard of this set. Throws Error{conflict} for other bytes.
   bool settle(const File& file, MutableBytes buffer, const std::stop_token& stop) {
     const auto found = store_.find(file.object.name);
@@ -328,9 +343,30 @@ class UploadJob {
       store_.remove(file.object.name, stop);
       return false;
     }
-    if (!is_same(file, *found, buffer, stop)) refuse_other(file);
+    if (!is_same(file, *found, buffer, stop)) {
+      const auto outdated = outdated_.find(file.object.name);
+      if (outdated == outdated_.end() || outdated->second != found->size) refuse_other(file);
+      replace(file, stop);
+    }
     note_done(file, 0);
     return true;
+  }
+
+  /// In one request: readers see the old object or the new one.
+  void replace(const File& file, const std::stop_token& stop) {
+    std::vector<std::byte> bytes;
+    bytes.reserve(file.object.size);
+    const auto add = [&](Bytes piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); };
+    if (source_.fetch(file.object, 0, file.object.size, add, stop) != io::Fetched::whole) throw_changed(file);
+    Xxh3Stream hash;
+    hash.update(bytes);
+    check_hash(file, hash);
+    const io::StoreChecks& checks = uploads_->checks();
+    if (store_.put(file.object.name, bytes, io::proof_of(bytes, checks), true, stop) != io::Written::done)
+      throw_lost(file);
+    has_written_ = true;
+    sent_ += bytes.size();
+    note_verified(enum_name(checks.object));
   }
 
   /// Whether the object has the file's bytes, by its checksum, or its ETag for parts of our size. If neither proves
@@ -376,6 +412,10 @@ class UploadJob {
     const auto block = buffer.first(static_cast<std::size_t>(std::min(part_bytes(options_, size), size - at)));
     const auto write = [next = block.begin()](Bytes piece) mutable { next = std::ranges::copy(piece, next).out; };
     if (block.empty() || source_.fetch(file.object, at, block.size(), write, stop) == io::Fetched::whole) return block;
+    throw_changed(file);
+  }
+
+  [[noreturn]] void throw_changed(const File& file) const {
     const std::string path = source_.address_of(file.object.name);
     throw Error(ErrorCode::io, At{path}, "'{}' changed while it was uploaded; run the same command again", path);
   }
@@ -503,6 +543,9 @@ class UploadJob {
   std::vector<File> manifests_;
   StoreListing at_target_;     ///< when the upload began
   std::set<std::string> cut_;  ///< shards there that are not as long as the manifest there says
+  /// Manifests there of the same sets when they had fewer shards, and the indexes that these list for whole sets: sizes
+  /// by name.
+  std::map<std::string, std::uint64_t> outdated_;
   std::optional<Uploads> uploads_;
   std::vector<std::unique_ptr<PrefixClaim>> claims_;
   std::vector<std::string> marks_;          ///< upload records that this command wrote

@@ -57,10 +57,10 @@ net::HttpHeaders headers_of(const UploadOptions& options);
 /// times their size. With `clean`, gives up what was left instead.
 ///
 /// Throws Error{usage} for a target that is not in a bucket and for parts that S3 does not allow; Error{conflict} for
-/// an object with other bytes under a name of the set, and for another set; Error{in_use} if a live command writes
-/// something else there; Error{corrupt} for a shard that differs
-/// from its manifest, and for bytes that the store changed; Error{io} for a file that changes meanwhile; Error{denied,
-/// not_found, network} of the store.
+/// an object with other bytes under a name of the set, and for another set that the source does not extend
+/// (formats::extends); Error{in_use} if a live command writes something else there; Error{corrupt} for a shard that
+/// differs from its manifest, and for bytes that the store changed; Error{io} for a file that changes meanwhile;
+/// Error{denied, not_found, network} of the store.
 UploadResult upload(const UploadOptions& options, Context& context);
 
 /// The same with given interfaces, for tests; `options.sources`, `target` and `access` are ignored.

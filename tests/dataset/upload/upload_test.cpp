@@ -11,11 +11,14 @@
 #include "dataset/bucket/object_upload.hpp"
 #include "dataset/bucket/prefix_claim.hpp"
 #include "dataset/stage/stage_support.hpp"
+#include "formats/manifest.hpp"
+#include "formats/shard_index.hpp"
 #include "net/bucket_server.hpp"
 #include "support/errors.hpp"
 
 using namespace shardkit;
 using namespace shardkit::dataset;
+using namespace shardkit::formats;
 using namespace shardkit_test;
 
 namespace {
@@ -114,6 +117,41 @@ TEST_CASE("what is there already is compared and not sent again, whatever the st
     CHECK(failure_of([&] { set.upload(); }) == ErrorCode::conflict);
     CHECK(set.server.bytes("set/" + kFirst) == changed);
   }
+}
+
+TEST_CASE("a set that has grown is sent to where it was before: new shards, indexes of the whole set, the manifest last") {
+  Fixture set;
+  FakeSource whole = set.source;
+  formats::Manifest earlier = formats::read_manifest(whole.content.at("manifest.json"), "");
+  const formats::ManifestShard added = earlier.shards.back();
+  earlier.shards.pop_back();
+  earlier.samples -= added.samples;
+  earlier.bytes -= added.bytes;
+  for (ManifestClass& item : earlier.classes) item.samples = 0;
+  const auto with_readers = [](FakeSource& source, formats::Manifest manifest, const std::string& index) {
+    source.content["shardindex.json"] = index;
+    manifest.files = {{"shardindex.json", index.size(), xxh3_128(as_bytes(index))}};
+    source.content["manifest.json"] = formats::write_manifest(manifest);
+  };
+  with_readers(set.source, earlier, "of two shards");
+  set.source.content.erase(added.name);
+  set.source.content.erase(formats::shard_index_path(added.name));
+  with_readers(whole, formats::read_manifest(whole.content.at("manifest.json"), ""), "of three shards, more bytes");
+
+  set.upload();
+  const UploadResult grown = set.upload(whole);
+  CHECK(set.uploaded() == whole.content);
+  CHECK_FALSE(set.has_records());
+  CHECK(grown.bytes_sent < added.bytes + 20'000);
+  CHECK(set.written_at("shardindex.json") < set.written_at("manifest.json"));
+  CHECK(set.written_at(added.name) < set.written_at("shardindex.json"));
+  CHECK(set.upload(whole).bytes_sent == 0);
+
+  CHECK(failure_of([&] { set.upload(); }).says("which this one does not extend"));  // backwards
+  set.server.put("set/shardindex.json", "of somebody else");
+  whole.content["manifest.json"] = set.source.content["manifest.json"];
+  CHECK(failure_of([&] { set.upload(whole); }) == ErrorCode::conflict);
+  CHECK(set.server.bytes("set/shardindex.json") == "of somebody else");
 }
 
 TEST_CASE("an upload without its manifest is unfinished, and the same command continues it inside the shards") {
