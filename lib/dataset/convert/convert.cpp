@@ -281,7 +281,8 @@ class Conversion {
     return images;
   }
 
-  ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
+  ScannedSource scan(const catalog::SourceFolder& images, SourceSet set) {
+    set.json_lists = earlier_.json_lists();
     const Context::Scope scope(context_, set.name);
     job_.require_part();
     context_.progress().next_stage();
