@@ -27,8 +27,10 @@ std::string_view file_name(const std::string& file) {
 formats::TableKind kind_of(const std::string& file) {
   if (const auto kind = formats::table_kind(file_name(file))) return *kind;
   if (lower_case(file_name(file)).ends_with(".parquet")) {
-    throw Error(ErrorCode::usage, At{file}, "'{}' is Parquet, which shardkit does not read; write it as JSON Lines: {}",
-                file, remedy::in_text(remedy::from_parquet(file)));
+    throw Error(
+        ErrorCode::usage, At{file},
+        "'{}' is Parquet, which shardkit does not read; write it as JSON Lines, bytes as base64 and NaN as null: {}",
+        file, remedy::in_text(remedy::from_parquet(file)));
   }
   throw Error(ErrorCode::usage, At{file},
               "'{}' does not end in .csv, .tsv, .jsonl or, for COCO, .json, so its format is unknown", file);
@@ -73,20 +75,41 @@ ImageTable::ImageTable(const std::string& file, const std::string& path_column, 
     return;
   }
   rows_ = std::make_unique<formats::TableReader>(*bytes_, *kind_, file);
-  refuse_missing_header();
+  refuse_missing_header(source);
   require_column(path_column, "--path-column");
 }
 
+namespace {
+
+/// Whether the source has an image of this name but for the extension, as tables of ids write it.
+bool is_id_of_image(const std::string& text, const SourceFolder& source) {
+  if (source.store || text.empty() || text.starts_with('/') || text.ends_with('/')) return false;
+  const std::size_t name = text.rfind('/') + 1;  // npos + 1 is 0
+  const std::vector<io::ObjectInfo> files = list_files(source, text.substr(0, name == 0 ? 0 : name - 1));
+  const std::string start = text.substr(name) + '.';
+  auto file = std::ranges::lower_bound(files, start, {}, &io::ObjectInfo::name);
+  for (; file != files.end() && file->name.starts_with(start); ++file) {
+    if (is_image_name(file->name) && formats::split_extension(file->name).stem.size() + 1 == start.size()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 /// A header does not name an image: a line that does is a row.
-void ImageTable::refuse_missing_header() const {
+void ImageTable::refuse_missing_header(const SourceFolder& source) const {
   const std::vector<std::string>& columns = rows_->columns();
-  const auto image = std::ranges::find_if(columns, is_image_name);
-  const bool is_named = std::ranges::find(columns, path_column_) != columns.end() && !is_image_name(path_column_);
+  auto image = std::ranges::find_if(columns, is_image_name);
+  const bool has_path = path_column_ == "path" && std::ranges::find(columns, path_column_) != columns.end();
+  if (image == columns.end() && !has_path)
+    image = std::ranges::find_if(columns, [&](const std::string& name) { return is_id_of_image(name, source); });
+  const bool is_named = std::ranges::find(columns, path_column_) != columns.end() && !is_image_name(path_column_) &&
+                        path_column_ != (image == columns.end() ? std::string() : *image);
   if (image == columns.end() || is_named) return;
   std::vector<std::string> names(columns.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto at = static_cast<std::size_t>(image - columns.begin());
-    names[i] = i == at                    ? (is_image_name(path_column_) ? "path" : path_column_)
+    names[i] = i == at                    ? (path_column_ == *image ? "path" : path_column_)
                : i == (at == 0 ? 1U : 0U) ? std::string("label")
                                           : fmt::format("column{}", i + 1);
   }

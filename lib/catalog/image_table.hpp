@@ -57,7 +57,7 @@ class ImageTable {
   bool is_coco() const { return coco_ != nullptr; }
 
  private:
-  void refuse_missing_header() const;
+  void refuse_missing_header(const SourceFolder& source) const;
   /// Empty if the path leaves the source or is the source itself.
   std::string below_source(std::string_view path) const;
   /// Whether an absolute path leads into the source by another name, such as a link to it, which is then known.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
@@ -16,6 +17,9 @@
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
+namespace {
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+}
 
 std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder) {
   std::vector<std::string> paths;
@@ -24,6 +28,18 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
     if (!inputs.exists(path)) return paths;
     paths.push_back(std::move(path));
   }
+}
+
+std::string advice_for_conflicts(const LabelComparison& labels, const std::string& merge) {
+  if (labels.unclear_name.empty()) return merge;
+  return fmt::format("class names such as '{}' were not UTF-8 and cannot be told apart: convert these sources again",
+                     labels.unclear_name);
+}
+
+bool have_same_bytes(catalog::Inputs& inputs, const std::string& one, const std::string& other) {
+  const auto first = inputs.open(one);
+  const auto second = inputs.open(other);
+  return first->size() == second->size() && xxh3_128(*first) == xxh3_128(*second);
 }
 
 LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
@@ -51,6 +67,7 @@ LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
                                                known.path, *names.begin(), path));
       }
       for (const std::string& name : names) {
+        if (name.find(kReplacement) != std::string::npos) result.unclear_name = name;
         const auto& [first, where] = by_name.try_emplace(name, label, path).first->second;
         if (first == label || (!known.names.empty() && !shared)) continue;
         result.conflicts.push_back(

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/reshard/reshard.hpp"
 #include "dataset/reshard/sample_table.hpp"
 #include "dataset/reshard/tar_samples.hpp"
@@ -150,6 +151,12 @@ std::uint64_t settle_duplicate_keys(SampleTable& table, GatheredSamples& gathere
   if (last.repeated_keys() == 0) return settler.joined();
   const formats::MovedSample first = table.read(last.refused().first);
   const formats::MovedSample second = table.read(last.refused().second);
+  const std::string& one = inputs.tars[first.input].path;
+  const std::string& other = inputs.tars[second.input].path;
+  if (one != other && !options.mark_duplicates && have_same_bytes(*inputs.files, one, other)) {
+    throw Error(ErrorCode::conflict, At{other},
+                "'{}' has the same bytes as '{}': leave one of them out by naming the other tars", other, one);
+  }
   const std::uint64_t keys = last.repeated_keys();
   const std::string more = keys > 1 ? fmt::format(" ({} exist twice in total)", format_count(keys, "key")) : "";
   throw Error(ErrorCode::conflict, At{inputs.tars[second.input].path, second.members.front().offset},
