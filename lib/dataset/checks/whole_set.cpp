@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "dataset/checks/expected_shard.hpp"
 #include "formats/manifest.hpp"
 #include "formats/plan_file.hpp"
@@ -34,12 +33,6 @@ std::string advice_for_conflicts(const LabelComparison& labels, const std::strin
   if (labels.unclear_name.empty()) return merge;
   return fmt::format("class names such as '{}' were not UTF-8 and cannot be told apart: convert these sources again",
                      labels.unclear_name);
-}
-
-bool have_same_bytes(catalog::Inputs& inputs, const std::string& one, const std::string& other) {
-  const auto first = inputs.open(one);
-  const auto second = inputs.open(other);
-  return first->size() == second->size() && xxh3_128(*first) == xxh3_128(*second);
 }
 
 LabelComparison compare_labels(const catalog::FolderManifests& manifests) {

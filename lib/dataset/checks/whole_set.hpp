@@ -23,9 +23,6 @@ LabelComparison compare_labels(const catalog::FolderManifests& manifests);
 /// What to do about its conflicts: `merge`, a command that merges the classes by name, unless that cannot be told.
 std::string advice_for_conflicts(const LabelComparison& labels, const std::string& merge);
 
-/// Whether two files have the same bytes. Reads both if they have one size.
-bool have_same_bytes(catalog::Inputs& inputs, const std::string& one, const std::string& other);
-
 /// The source files that the plans and indexes of the shards name as left out, with the reasons, by path. A plan or
 /// index that cannot be read names none.
 std::map<std::string, std::string> files_left_out(const catalog::ShardSet& set,

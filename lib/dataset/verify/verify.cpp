@@ -21,6 +21,7 @@
 #include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/image_fault.hpp"
@@ -268,20 +269,18 @@ class Verification {
     if (found_[ProblemCode::duplicate_key] == 0) return copies;
     const auto rank = [&](std::size_t i) {
       const std::string& path = set_.shards[i].path;
-      return std::tuple(set_.shards[i].bytes, expected_[i].manifest == nullptr, path.size(), std::string_view(path));
+      return std::tuple(expected_[i].manifest == nullptr, path.size(), std::string_view(path));
     };
     std::vector<std::size_t> order(set_.shards.size());
     std::iota(order.begin(), order.end(), 0U);
     std::ranges::sort(order, {}, rank);
-    for (std::size_t i = 1, first = 0; i < order.size(); ++i) {
-      const catalog::ShardFile& shard = set_.shards[order[i]];
-      while (first < i && (copies.contains(order[first]) || set_.shards[order[first]].bytes != shard.bytes)) ++first;
-      for (std::size_t other = first; other < i; ++other) {
-        if (copies.contains(order[other]) || !have_same_bytes(*set_.inputs, set_.shards[order[other]].path, shard.path))
-          continue;
-        copies.insert(order[i]);
-        break;
-      }
+    std::map<std::uint64_t, std::uint64_t> of_size;
+    for (const catalog::ShardFile& shard : set_.shards) ++of_size[shard.bytes];
+    std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+    for (const std::size_t i : order) {
+      if (was_read_[i] == 0 || of_size[set_.shards[i].bytes] == 1) continue;
+      const Hash128 hash = xxh3_128(*set_.inputs->open(set_.shards[i].path));
+      if (!seen.emplace(hash.high, hash.low).second) copies.insert(i);
     }
     return copies;
   }
