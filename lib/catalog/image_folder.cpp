@@ -103,9 +103,8 @@ class ClassWalker {
     std::error_code error;  // without a link it is a mount
     const std::string target = std::filesystem::read_symlink(link, error);
     throw Error(ErrorCode::conflict, At{link.string()},
-                "'{}'{} leads back into a folder that contains it; {} moves {} away", link.string(),
-                error ? "" : fmt::format(", a link to '{}',", target),
-                remedy::in_text(remedy::move_away({link.string()})), error ? "it" : "the link");
+                "'{}'{} leads back into a folder that contains it, so the files in it would be found again and again",
+                link.string(), error ? "" : fmt::format(", a link to '{}',", target));
   }
 
   std::string class_path_;
@@ -276,9 +275,9 @@ void check_classes(const ImageFolderScan& scan, const SourceFolder& source, cons
     if (!item.files.empty() || options.allow_empty) continue;
     const std::string path = source.path_of(item.name);
     throw Error(ErrorCode::corrupt, At{path},
-                "class folder '{}' has no images; move it away: {}. Without it, later classes get lower "
-                "labels, unless --class-map gives them",
-                path, remedy::in_text(remedy::move_away({path})));
+                "class folder '{}' has no images. Without it, later classes get lower labels, unless --class-map "
+                "gives them",
+                path);
   }
 }
 
@@ -377,7 +376,8 @@ class MetadataReader {
     const io::File& start = of_source ? root_ : folder;
     name += of_source ? 1 : 0;
     struct stat info {};
-    if (::fstatat(start.fd(), name, &info, 0) != 0) {
+    const bool is_outside = std::string_view(name).starts_with(kParent);
+    if ((is_outside ? ::stat(source_.opened_path(name).c_str(), &info) : ::fstatat(start.fd(), name, &info, 0)) != 0) {
       if (optional && errno == ENOENT) {
         file.mtime_ns = kUnreadable;
       } else {
@@ -587,41 +587,52 @@ std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, co
   return formats::image_key(owner.name, owner.path_of(file), file.mark, longest);
 }
 
+std::string unmarked_key(const ScannedClass& owner, const ScannedFile& file) {
+  return formats::image_key(owner.name, owner.path_of(file));
+}
+
 namespace {
 
-using KeyedFiles = std::span<const std::pair<std::uint64_t, std::uint32_t>>;  ///< hash of the key, number of the file
+struct KeyedFile {
+  std::uint64_t hash = 0;   ///< of the key
+  std::uint32_t owner = 0;  ///< position of the class
+  std::uint32_t file = 0;
+  auto operator<=>(const KeyedFile&) const = default;
+};
 
 /// Gives images of one key their next mark; throws Error{conflict} if they have the last one.
-void mark_group(ScannedClass& owner, KeyedFiles files) {
+void mark_group(std::span<ScannedClass> owners, std::span<const KeyedFile> files) {
   auto least = formats::KeyMark::hash;
-  for (const auto& [hash, number] : files) least = std::min(least, owner.files[number].mark);
+  const auto path_of = [&](const KeyedFile& at) { return owners[at.owner].path_of(owners[at.owner].files[at.file]); };
+  for (const KeyedFile& at : files) least = std::min(least, owners[at.owner].files[at.file].mark);
   if (least == formats::KeyMark::hash) {
-    const std::string one = owner.path_of(owner.files[files[0].second]);
-    const std::string other = owner.path_of(owner.files[files[1].second]);
-    throw Error(ErrorCode::conflict, At{one}, "'{}' and '{}' get the same key; rename one of them", one, other);
+    const std::string one = path_of(files[0]);
+    throw Error(ErrorCode::conflict, At{one}, "'{}' and '{}' get the same key; rename one of them", one,
+                path_of(files[1]));
   }
-  for (const auto& [hash, number] : files) {
-    ScannedFile& file = owner.files[number];
-    if (file.mark == least) file.mark = static_cast<formats::KeyMark>(static_cast<int>(least) + 1);
+  for (const KeyedFile& at : files) {
+    formats::KeyMark& mark = owners[at.owner].files[at.file].mark;
+    if (mark == least) mark = static_cast<formats::KeyMark>(static_cast<int>(least) + 1);
   }
 }
 
-/// Marks the images of one class until all keys differ. Of images that share a
+/// Marks the images of these classes until all keys differ. Of images that share a
 /// key, those with the smallest mark get another, so that "a.jpg.png" is marked if its key equals that of "a.jpg" after
 /// the mark for "a.png". The loop is needed because a mark may make a key equal to one that was unique before.
-void mark_equal_keys(const ImageFolderScan& scan, ScannedClass& owner) {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> keys;
+void mark_equal_keys(const ImageFolderScan& scan, std::span<ScannedClass> owners) {
+  std::vector<KeyedFile> keys;
   for (bool again = true; again;) {
     keys.clear();
-    for (std::uint32_t i = 0; i < owner.files.size(); ++i) {
-      keys.emplace_back(xxh3_64(as_bytes(image_key(scan, owner, owner.files[i]))), i);
+    for (std::uint32_t c = 0; c < owners.size(); ++c) {
+      for (std::uint32_t f = 0; f < owners[c].files.size(); ++f)
+        keys.push_back({xxh3_64(as_bytes(image_key(scan, owners[c], owners[c].files[f]))), c, f});
     }
     std::ranges::sort(keys);
     again = false;
     for (auto begin = keys.begin(); begin != keys.end();) {
-      const auto end = std::find_if(begin, keys.end(), [&](const auto& key) { return key.first != begin->first; });
+      const auto end = std::find_if(begin, keys.end(), [&](const KeyedFile& key) { return key.hash != begin->hash; });
       if (end - begin > 1) {
-        mark_group(owner, {begin, end});
+        mark_group(owners, {begin, end});
         again = true;
       }
       begin = end;
@@ -632,8 +643,11 @@ void mark_equal_keys(const ImageFolderScan& scan, ScannedClass& owner) {
 }  // namespace
 
 void choose_keys(ImageFolderScan& scan) {
-  // Keys of different classes differ in their first part, so each class is checked separately.
-  for (ScannedClass& owner : scan.classes) mark_equal_keys(scan, owner);
+  // Keys of different classes differ in their first part, unless images without a label have no such part.
+  const bool has_nameless = std::ranges::any_of(scan.classes, &std::string::empty, &ScannedClass::name);
+  const std::size_t step = has_nameless ? std::max<std::size_t>(scan.classes.size(), 1) : 1;
+  for (std::size_t c = 0; c < scan.classes.size(); c += step)
+    mark_equal_keys(scan, std::span(scan.classes).subspan(c, step));
 }
 
 }  // namespace shardkit::catalog

@@ -118,7 +118,10 @@ bool is_image_name(std::string_view name);
 /// The key of the sample that a file starts. Requires choose_keys().
 std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, const ScannedFile& file);
 
-/// Marks images whose keys would be equal. Throws Error{conflict} if two marked keys are still equal, which happens
+/// The same without mark, so that it does not depend on other files: what --split decides by.
+std::string unmarked_key(const ScannedClass& owner, const ScannedFile& file);
+
+/// Marks images whose keys would be equal, also of several classes. Throws Error{conflict} if two marked keys are still equal, which happens
 /// once in four billion cases.
 void choose_keys(ImageFolderScan& scan);
 

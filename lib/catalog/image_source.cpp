@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <system_error>
 
@@ -88,7 +89,8 @@ void add_known_file(const std::string& name, const FileState& state, std::vector
 }
 
 std::vector<io::ObjectInfo> list_files(const SourceFolder& source, const std::string& folder) {
-  std::vector<io::ObjectInfo> files = source.store ? objects_in(source, folder) : local_files(source.path_of(folder));
+  std::vector<io::ObjectInfo> files =
+      source.store ? objects_in(source, folder) : local_files(source.opened_path(folder));
   std::erase_if(files, [](const io::ObjectInfo& file) { return file.name.starts_with(kAppleDouble); });
   const std::string start = folder.empty() ? std::string() : folder + '/';
   for (auto file = source.known.lower_bound(start); file != source.known.end() && file->first.starts_with(start);
@@ -150,6 +152,10 @@ SourceFolder::SourceFolder(const std::string& operand, bool listed, std::shared_
 std::string SourceFolder::path_of(const std::string& name) const {
   if (name.empty()) return path;
   return store ? store->address_of(name) : io::join_path(path, name);
+}
+
+std::string SourceFolder::opened_path(const std::string& name) const {
+  return name.starts_with(kParent) ? (std::filesystem::path(path) / name).lexically_normal().string() : path_of(name);
 }
 
 std::string SourceFolder::without_folder(std::string text) const {

@@ -30,6 +30,9 @@ struct SourceFolder {
 
   /// Address of one of its files, for messages and to open it, without secrets.
   std::string path_of(const std::string& name) const;
+  /// Path by which a local file is opened. One outside, "../name", starts from the folder as it was written, not from
+  /// the target of a link.
+  std::string opened_path(const std::string& name) const;
   /// A message about one of its files, with paths relative to this folder, so that it does not depend on how the folder
   /// was given.
   std::string without_folder(std::string text) const;
@@ -79,6 +82,8 @@ struct IgnoredFiles {
 void count_ignored(IgnoredFiles& ignored, const std::string& path);
 /// Reverts count_ignored().
 void uncount_ignored(IgnoredFiles& ignored, const std::string& path);
+/// The start of paths of files outside of the source.
+inline constexpr std::string_view kParent = "../";
 /// The start of names that macOS gives to its metadata files: "._photo.jpg" is not a photo.
 inline constexpr std::string_view kAppleDouble = "._";
 

@@ -24,13 +24,13 @@ std::string_view file_name(const std::string& file) {
   return is_address(file) ? std::string_view(file).substr(0, file.find("?...")) : std::string_view(file);
 }
 
-bool is_coco_name(const std::string& file) { return lower_case(file_name(file)).ends_with(".json"); }
-
 formats::TableKind kind_of(const std::string& file) {
   if (const auto kind = formats::table_kind(file_name(file))) return *kind;
   if (lower_case(file_name(file)).ends_with(".parquet")) {
-    throw Error(ErrorCode::usage, At{file}, "'{}' is Parquet, which shardkit does not read; write it as JSON Lines: {}",
-                file, remedy::in_text(remedy::from_parquet(file)));
+    throw Error(
+        ErrorCode::usage, At{file},
+        "'{}' is Parquet, which shardkit does not read; write it as JSON Lines, bytes as base64 and NaN as null: {}",
+        file, remedy::in_text(remedy::from_parquet(file)));
   }
   throw Error(ErrorCode::usage, At{file},
               "'{}' does not end in .csv, .tsv, .jsonl or, for COCO, .json, so its format is unknown", file);
@@ -57,6 +57,8 @@ std::string_view without_extension(std::string_view path) {
 
 }  // namespace
 
+bool is_coco_name(const std::string& file) { return lower_case(file_name(file)).ends_with(".json"); }
+
 void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text) {
   throw Error(ErrorCode::corrupt, At{file}, "'{}', line {}: {}", file, line, text);
 }
@@ -65,6 +67,7 @@ ImageTable::ImageTable(const std::string& file, const std::string& path_column, 
     : file_(file),
       path_column_(is_coco_name(file) && path_column == "path" ? "file_name" : path_column),
       source_(root_of(source)),
+      roots_{source_.ends_with('/') ? source_ : source_ + '/'},
       kind_(is_coco_name(file) ? std::nullopt : std::optional(kind_of(file))),
       bytes_(source.inputs->open(file)) {
   if (!kind_) {
@@ -72,20 +75,41 @@ ImageTable::ImageTable(const std::string& file, const std::string& path_column, 
     return;
   }
   rows_ = std::make_unique<formats::TableReader>(*bytes_, *kind_, file);
-  refuse_missing_header();
+  refuse_missing_header(source);
   require_column(path_column, "--path-column");
 }
 
+namespace {
+
+/// Whether the source has an image of this name but for the extension, as tables of ids write it.
+bool is_id_of_image(const std::string& text, const SourceFolder& source) {
+  if (source.store || text.empty() || text.starts_with('/') || text.ends_with('/')) return false;
+  const std::size_t name = text.rfind('/') + 1;  // npos + 1 is 0
+  const std::vector<io::ObjectInfo> files = list_files(source, text.substr(0, name == 0 ? 0 : name - 1));
+  const std::string start = text.substr(name) + '.';
+  auto file = std::ranges::lower_bound(files, start, {}, &io::ObjectInfo::name);
+  for (; file != files.end() && file->name.starts_with(start); ++file) {
+    if (is_image_name(file->name) && formats::split_extension(file->name).stem.size() + 1 == start.size()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 /// A header does not name an image: a line that does is a row.
-void ImageTable::refuse_missing_header() const {
+void ImageTable::refuse_missing_header(const SourceFolder& source) const {
   const std::vector<std::string>& columns = rows_->columns();
-  const auto image = std::ranges::find_if(columns, is_image_name);
-  const bool is_named = std::ranges::find(columns, path_column_) != columns.end() && !is_image_name(path_column_);
+  auto image = std::ranges::find_if(columns, is_image_name);
+  const bool has_path = path_column_ == "path" && std::ranges::find(columns, path_column_) != columns.end();
+  if (image == columns.end() && !has_path)
+    image = std::ranges::find_if(columns, [&](const std::string& name) { return is_id_of_image(name, source); });
+  const bool is_named = std::ranges::find(columns, path_column_) != columns.end() && !is_image_name(path_column_) &&
+                        path_column_ != (image == columns.end() ? std::string() : *image);
   if (image == columns.end() || is_named) return;
   std::vector<std::string> names(columns.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto at = static_cast<std::size_t>(image - columns.begin());
-    names[i] = i == at                    ? (is_image_name(path_column_) ? "path" : path_column_)
+    names[i] = i == at                    ? (path_column_ == *image ? "path" : path_column_)
                : i == (at == 0 ? 1U : 0U) ? std::string("label")
                                           : fmt::format("column{}", i + 1);
   }
@@ -121,6 +145,7 @@ bool ImageTable::next(formats::TableRow& row, nlohmann::ordered_json& fields, st
   if (text.empty()) fail_at_line(file_, row.line, "the image's path is empty");
   if (text.find('\0') != std::string::npos) fail_at_line(file_, row.line, "the image's path contains a NUL byte");
   path = below_source(text);
+  if (path.empty() && finds_other_root(text)) path = below_source(text);
   if (path.empty()) {
     fail_at_line(file_, row.line, fmt::format("'{}' is not inside the source '{}'", text, source_));
   }
@@ -137,7 +162,7 @@ void ImageTable::warn_of_quotes(Context& context) const {
 }
 
 std::string ImageTable::below_source(std::string_view path) const {
-  const std::string root = source_.ends_with('/') ? source_ : source_ + '/';
+  const std::string& root = roots_.front();
   const net::StoreScheme* store = net::find_store_scheme(root);
   std::string text(path);
   if (store && is_address(path)) {
@@ -147,10 +172,23 @@ std::string ImageTable::below_source(std::string_view path) const {
   }
   text = normal(text);
   if (text.starts_with('/')) {
-    if (!text.starts_with(root)) return {};
-    text.erase(0, root.size());
+    const auto above = std::ranges::find_if(roots_, [&](const std::string& name) { return text.starts_with(name); });
+    if (above == roots_.end()) return {};
+    text.erase(0, above->size());
   }
   return text == "." || text == ".." || text.starts_with("../") ? std::string() : text;
+}
+
+bool ImageTable::finds_other_root(const std::string& path) {
+  const std::string text = normal(path);
+  if (!text.starts_with('/') || is_address(source_)) return false;
+  for (std::size_t slash = 0; (slash = text.find('/', slash + 1)) != std::string::npos;) {
+    std::error_code error;
+    if (!std::filesystem::equivalent(text.substr(0, slash), source_, error)) continue;
+    roots_.push_back(text.substr(0, slash + 1));
+    return true;
+  }
+  return false;
 }
 
 nlohmann::ordered_json ImageTable::row_at(std::string_view path, std::uint64_t offset, std::uint64_t length) {
@@ -213,6 +251,7 @@ void RowIndex::look_for_several(const ImageFolderScan& scan) {
       std::string path = owner.path_of(file);
       if (find(path).size() < 2) continue;
       several_ = std::move(path);
+      lists_ = true;
       return;
     }
   }
@@ -258,11 +297,12 @@ void ImageNotes::add_labels(const ImageListOptions& list, const SourceFolder& so
   label_column_ = list.label_column;
 }
 
-void ImageNotes::complete(const ImageFolderScan& scan, Context& context) {
+void ImageNotes::complete(const ImageFolderScan& scan, Context& context, bool lists) {
   for (RowIndex* rows : {labels_.get(), metadata_.get()}) {
     if (rows == nullptr) continue;
     rows->look_for_several(scan);
-    if (!rows->several()) continue;
+    if (lists && (rows == metadata_.get() || !metadata_)) rows->make_lists();
+    if (!rows->several() || lists) continue;
     context.warn("rows_several",
                  "each .json is a list of rows, because '{}' has several rows for an image, the first is {}",
                  rows->table().file(), rows->several_text());

@@ -17,6 +17,9 @@
 
 namespace shardkit::catalog {
 
+/// Whether a table of this name is COCO.
+bool is_coco_name(const std::string& file);
+
 /// Throws Error{corrupt} with the table's file, its line and `text`.
 [[noreturn]] void fail_at_line(const std::string& file, std::uint64_t line, std::string_view text);
 
@@ -54,13 +57,16 @@ class ImageTable {
   bool is_coco() const { return coco_ != nullptr; }
 
  private:
-  void refuse_missing_header() const;
+  void refuse_missing_header(const SourceFolder& source) const;
   /// Empty if the path leaves the source or is the source itself.
   std::string below_source(std::string_view path) const;
+  /// Whether an absolute path leads into the source by another name, such as a link to it, which is then known.
+  bool finds_other_root(const std::string& path);
 
   std::string file_;
   std::string path_column_;
   std::string source_;                      ///< an absolute, normalized path or an address, without a slash at its end
+  std::vector<std::string> roots_;          ///< the same with a slash, then other names of that folder
   std::optional<formats::TableKind> kind_;  ///< empty: COCO
   std::unique_ptr<ByteSource> bytes_;
   std::unique_ptr<formats::TableReader> rows_;
@@ -84,8 +90,9 @@ class RowIndex {
   };
   /// The rows of the image, given with or without extension, in the table's order.
   std::vector<RowPosition> find(std::string_view path) const;
-  /// Whether some image has several; requires look_for_several().
-  bool several() const { return !several_.empty(); }
+  /// Whether some image has several, so that notes are lists; requires look_for_several().
+  bool several() const { return lists_; }
+  void make_lists() { lists_ = true; }
   /// The first such image and the lines of its rows, for messages.
   std::string several_text() const;
   void look_for_several(const ImageFolderScan& scan);
@@ -101,6 +108,7 @@ class RowIndex {
   ImageTable table_;
   std::vector<RowPosition> positions_;  ///< by hash, then offset
   std::string several_;                 ///< path of the first image with several
+  bool lists_ = false;
 };
 
 /// Contents of tables about images, as text for the .json members of their samples: the columns of --metadata except
@@ -115,9 +123,9 @@ class ImageNotes {
   /// The list of the images, for its labels or rows.
   void add_labels(const ImageListOptions& list, const SourceFolder& source, Context& context);
 
-  /// Call after adding the tables: checks whether images have several rows, and warns of that. Throws Error{usage} if
-  /// both tables are given and one has.
-  void complete(const ImageFolderScan& scan, Context& context);
+  /// Call after adding the tables: checks whether images have several rows, and warns of that. `lists`: the earlier
+  /// samples of the set have lists. Throws Error{usage} if both tables are given and one has.
+  void complete(const ImageFolderScan& scan, Context& context, bool lists = false);
   bool empty() const { return !metadata_ && !labels_; }
   /// An image and the lines of its rows in the list, for messages.
   std::string lines_of(std::string_view path) const;

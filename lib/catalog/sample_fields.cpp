@@ -19,7 +19,6 @@ namespace shardkit::catalog {
 namespace {
 
 constexpr char kAny = '\0';  // replaces '*' in an expanded template: no path has a NUL
-constexpr std::string_view kParent = "../";
 constexpr std::size_t kLongestName = 24;
 
 /// The content of the folders in templates, each listed once.

@@ -10,6 +10,7 @@
 
 #include "catalog/folder_roles.hpp"
 #include "catalog/image_folder.hpp"
+#include "catalog/kept_files.hpp"
 #include "catalog/set_rules.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
@@ -118,7 +119,7 @@ std::string advice_for_labeled(const SourceFolder& source, const std::vector<std
 std::string advice_for_unlabeled(const SourceFolder& source, const std::string& set) {
   const std::string folder = source.path_of(set);
   return fmt::format("{}, or with labels from a table {}, because it has no class folders",
-                     remedy::in_text(remedy::convert(folder, " --unlabeled")),
+                     unlabeled_command(source, set),
                      remedy::in_text(remedy::convert(folder, " --list FILE.csv --label-column NAME")));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -142,6 +143,35 @@ std::string again(std::string_view command) {
   return fmt::format("run the same {} again, which continues it", command);
 }
 
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// Extra tars that have the size of a listed shard that is missing: they may be these shards, renamed.
+std::vector<std::string> renamed_shards(const SeenSet& seen, const Incomplete& lost) {
+  std::multiset<std::uint64_t> sizes;
+  for (const formats::ManifestShard& shard : seen.manifest->shards) {
+    if (contains(lost.missing, shard.name)) sizes.insert(shard.bytes);
+  }
+  std::vector<std::string> renamed;
+  for (const Listing::File& tar : seen.tars) {
+    const auto size = tar.bytes && contains(seen.extra, tar.name) ? sizes.find(*tar.bytes) : sizes.end();
+    if (size == sizes.end()) continue;
+    sizes.erase(size);
+    renamed.push_back(tar.name);
+  }
+  return renamed;
+}
+
+/// Tars by their names, as one set.
+std::string join_by_name(const SeenSet& seen) {
+  constexpr std::size_t most = 20;
+  if (seen.tars.size() > most) return "name all tars together to reshard";
+  remedy::Named tars;
+  for (const Listing::File& tar : seen.tars) tars.push_back(io::join_path(seen.folder, tar.name));
+  return fmt::format("take all tars: {}", remedy::in_text(remedy::reshard(tars)));
+}
+
 std::string salvage(const SeenSet& seen) { return remedy::in_text(remedy::reshard({seen.folder}, {.salvage = true})); }
 
 /// Each state in words, and what to do about it.
@@ -225,11 +255,25 @@ struct StateWords {
                                    : lost.missing.empty() ? "damaged"
                                                           : "missing or damaged",
                                    lost.missing.empty() ? lost.resized.front() : lost.missing.front());
+    const std::vector<std::string> renamed = seen.manifest ? renamed_shards(seen, lost) : std::vector<std::string>();
+    if (!renamed.empty()) {
+      return {std::move(text), fmt::format("{} of other names {} the size of missing ones, the first is '{}': if these "
+                                           "were renamed, give them their names again, or {}",
+                                           format_count(renamed.size(), "tar"), renamed.size() == 1 ? "has" : "have",
+                                           renamed.front(), join_by_name(seen))};
+    }
     std::string advice = lost.is_staged ? "run the same stage again"
                          : seen.plans.empty()
                              ? "restore them from a copy, or make the set again"
                              : "run the same command that wrote the set again, which writes them again";
-    if (lost.left > 0) advice += fmt::format("; {} takes the rest", salvage(seen));
+    if (lost.left == 0 || !seen.manifest) return {std::move(text), std::move(advice)};
+    std::uint64_t samples = 0;
+    for (const formats::ManifestShard& shard : seen.manifest->shards) {
+      const bool is_lost = contains(lost.missing, shard.name) || contains(lost.resized, shard.name);
+      samples += is_lost ? shard.samples : 0;
+    }
+    advice += fmt::format("; {} takes the rest, at most {} of {} are lost", salvage(seen), format_count(samples),
+                          format_count(seen.manifest->samples, "sample"));
     return {std::move(text), std::move(advice)};
   }
   Words operator()(const Appending&) const {
@@ -281,6 +325,8 @@ struct Flag {
 std::vector<Flag> flags_of(const SeenSet& seen, SetVerb verb) {
   std::vector<Flag> flags;
   const bool is_indexed_again = !seen.is_of_plan() && is_indexing(verb);
+  const auto* lost = seen.as<Incomplete>();
+  const bool are_renamed = lost && seen.manifest && !renamed_shards(seen, *lost).empty();
   if (!seen.extra.empty() && !is_indexed_again) {
     const bool one = seen.extra.size() == 1;
     flags.push_back(
@@ -288,8 +334,9 @@ std::vector<Flag> flags_of(const SeenSet& seen, SetVerb verb) {
          &kExtra,
          {fmt::format("{} of '{}' {} not in its manifest, the first is '{}'", format_count(seen.extra.size(), "tar"),
                       seen.folder, one ? "is" : "are", seen.extra.front()),
-          fmt::format("move {} out of the folder, or name listed and extra tars together to reshard",
-                      one ? "it" : "them")}});
+          are_renamed ? "they may be missing shards"
+                      : fmt::format("move {} out of the folder, or name listed and extra tars together to reshard",
+                                    one ? "it" : "them")}});
   }
   if (seen.plan == PlanState::damaged) {
     flags.push_back({About::plan,

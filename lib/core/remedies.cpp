@@ -57,8 +57,10 @@ std::string add_header(const std::string& table, const std::string& header) {
 }
 std::string from_parquet(const std::string& table) {
   return fmt::format(
-      "python3 -c 'import json, sys, pyarrow.parquet as p; [print(json.dumps(row, default=str)) for batch in "
-      "p.ParquetFile(sys.argv[1]).iter_batches() for row in batch.to_pylist()]' {} >table.jsonl",
+      "python3 -c 'import base64, json, sys, pyarrow.parquet as p; text = lambda v: base64.b64encode(v).decode() if "
+      "isinstance(v, bytes) else str(v); [print(json.dumps(json.loads(json.dumps(row, default=text), "
+      "parse_constant=lambda c: None if c == \"NaN\" else c))) for batch in p.ParquetFile(sys.argv[1]).iter_batches() "
+      "for row in batch.to_pylist()]' {} >table.jsonl",
       word(table, "FILE"));
 }
 std::string plan(const std::string& source, const std::string& output) {
@@ -74,10 +76,6 @@ std::string index(const Named& shards, std::string_view reader) {
 
 std::string index_replace(const std::string& folder) {
   return fmt::format("shardctl index {} --replace", shell_word(folder));
-}
-
-std::string move_away(const Named& files) {
-  return fmt::format("mkdir -p EXTRA && mv --backup=numbered {} EXTRA", words(files));
 }
 
 std::string evict(const std::string& folder) {

@@ -6,8 +6,23 @@
 #include <vector>
 
 /// Advice in messages that is a command or an option of the programs: all of it is here, and
-/// tests/cli/remedies_table_test.py executes each word for word. "OUT", "DST", "FILE" and "EXTRA" are names that the
-/// user chooses. Other advice, about mounts, kernels or hardware, is next to its message.
+/// tests/cli/remedies_table_test.py executes each word for word. "OUT", "DST" and "FILE" are names that the user
+/// chooses. Other advice, about mounts, kernels or hardware, is next to its message.
+///
+/// A command keeps everything, or the message beside it counts what it gives up (tests/cli/kept_by_remedies_test.py):
+///
+/// | command | gives up | counted by |
+/// |---|---|---|
+/// | reshard --salvage | what follows the damage of a shard, samples that changed | manifest and indexes, else bytes |
+/// | reshard --drop-bad, convert --on-bad skip | bad samples | verify, convert |
+/// | reshard --merge-classes | nothing, if the names can be told apart | |
+/// | reshard without a copy of a shard | nothing | |
+/// | convert of a tree | files that no option takes | the listing |
+/// | from_parquet | NaN becomes null | its message |
+/// | index --replace | class names and paths | its message, in words |
+///
+/// Where that cannot be counted, as for a shard that is no tar and in no manifest, no command is printed. None moves or
+/// removes files of the user.
 namespace shardkit::remedy {
 
 /// Operands of the user in a command, as shell words. An address with a login or a query, which messages do not show,
@@ -45,7 +60,7 @@ std::string convert(const std::string& source, const std::string& options, const
 std::string list_classes(const Named& folders);
 /// Adds a first line to a table.
 std::string add_header(const std::string& table, const std::string& header);
-/// Writes a Parquet file as JSON Lines.
+/// Writes a Parquet file as JSON Lines: bytes as base64, NaN as null, infinity and times as texts.
 std::string from_parquet(const std::string& table);
 /// Plans one set of a source with a class map for all sets.
 std::string plan(const std::string& source, const std::string& output);
@@ -57,8 +72,6 @@ std::string parts(const std::string& folder);
 std::string index(const Named& shards, std::string_view reader = {});
 /// Indexes the tars in `folder` as they are, instead of what a convert or reshard wrote about them.
 std::string index_replace(const std::string& folder);
-/// Moves files to a folder that the user chooses, where none replaces another of its name.
-std::string move_away(const Named& files);
 /// Evicts a staged folder.
 std::string evict(const std::string& folder);
 /// Ends the lease of a job in a staged folder; without an id those of all jobs, also unreadable ones.

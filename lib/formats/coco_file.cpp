@@ -181,6 +181,8 @@ class CocoFile::Scanner {
   void add_image(const Json& image, Element position) {
     const auto id = id_hash(image, "id");
     if (!id) fail("an image without an id, which is a whole number or text");
+    if (image.contains("annotations"))
+      fail("an image with 'annotations' of its own: the file's annotations get this name in its .json; rename it");
     position.image_hash = *id;
     const auto [other, is_new] = image_lines_.emplace(*id, position.line);
     if (!is_new) fail(fmt::format("the image id {} is also in line {}", image["id"].dump(), other->second));
@@ -254,7 +256,7 @@ Json CocoFile::row_at(ByteSource& source, std::uint64_t offset, std::uint64_t le
     for (const auto& [name, value] : stored.items()) {
       if (name == "image_id") continue;
       annotation[name] = value;
-      if (name != "category_id") continue;
+      if (name != "category_id" || stored.contains("category")) continue;  // its own is kept
       const auto category = categories_.find(xxh3_64(as_bytes(value.dump())));
       if (category != categories_.end()) annotation["category"] = category->second;
     }

@@ -127,10 +127,9 @@ std::string write_manifest(const Manifest& manifest) {
     root["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3_128", to_hex(file.xxh3_128)}});
   root["classes"] = Json::array();
   for (const ManifestClass& item : manifest.classes) {
-    root["classes"].push_back({{"label", item.label}, {"name", item.name}, {"samples", item.samples}});
+    root["classes"].push_back(
+        {{"label", item.label}, {"name", name_in_manifest(item.name)}, {"samples", item.samples}});
   }
-  // Bytes that are not UTF-8 cannot occur in shard names (we make them), but can in class names, where each becomes
-  // U+FFFD; the index has the original path.
   return sealed_json_text(std::move(root));
 }
 
@@ -176,7 +175,14 @@ Manifest read_manifest(std::string_view text, const std::string& path) {
 }
 
 std::string name_in_manifest(const std::string& name) {
-  return is_utf8(name) ? name : parse_json(json_text(nlohmann::json(name))).get<std::string>();
+  std::string text;
+  for (std::string_view left = name; !left.empty();) {
+    const std::size_t bad = std::min(find_invalid_utf8(left), left.size());
+    text += left.substr(0, bad);
+    if (bad < left.size()) text += fmt::format("~{:02X}", static_cast<unsigned char>(left[bad]));
+    left.remove_prefix(std::min(bad + 1, left.size()));
+  }
+  return text;
 }
 
 Manifest join_manifests(Manifest earlier, const Manifest& added) {

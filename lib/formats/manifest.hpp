@@ -58,7 +58,7 @@ std::string write_manifest(const Manifest& manifest);
 /// name that leaves the folder or is repeated, sums that do not add up. `path` is for messages.
 Manifest read_manifest(std::string_view text, const std::string& path);
 
-/// A class name as read from a manifest: bytes that are not UTF-8 become U+FFFD.
+/// A class name as a manifest contains it: bytes that are not UTF-8 become '~' and two hexadecimal digits, as in keys.
 std::string name_in_manifest(const std::string& name);
 
 /// The set followed by the shards of `added`; classes with the same name are merged.

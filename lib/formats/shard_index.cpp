@@ -297,8 +297,8 @@ bool parse_moved_sample(const std::vector<std::string_view>& columns, MovedSampl
 }
 
 std::optional<std::size_t> class_of_path(const MovedSample& sample, const std::vector<std::string>& classes) {
-  const std::string_view folder = std::string_view(sample.path).substr(0, sample.path.find('/'));
-  const auto found = folder.size() == sample.path.size() ? classes.end() : std::ranges::find(classes, folder);
+  const std::string folder = name_in_manifest(sample.path.substr(0, sample.path.find('/')));
+  const auto found = sample.path.find('/') == std::string::npos ? classes.end() : std::ranges::find(classes, folder);
   if (found == classes.end()) return std::nullopt;
   return static_cast<std::size_t>(found - classes.begin());
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "core/remedies.hpp"
 #include "io/publish.hpp"
 
 namespace shardkit::io {
@@ -34,8 +33,7 @@ File open_step(const File& parent, const std::string& name, bool make) {
   if (errno == ENOENT && !make) return {};
   if (errno == ENOTDIR || errno == ELOOP) {
     throw Error(ErrorCode::conflict, At{path},
-                "'{}' is a link or a file where a folder is needed; choose another folder, or move it away: {}", path,
-                remedy::in_text(remedy::move_away({path})));
+                "'{}' is a link or a file where a folder is needed; choose another folder, or move it elsewhere", path);
   }
   throw system_error(errno, "open", path);
 }
@@ -55,8 +53,7 @@ File File::open_regular(const std::string& path) {
     File file = checked(fd, path);
     if (S_ISREG(file.info().st_mode)) return file;
   }
-  throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a regular file; move it away: {}", path,
-              remedy::in_text(remedy::move_away({path})));
+  throw Error(ErrorCode::corrupt, At{path}, "'{}' is not a regular file; move it elsewhere", path);
 }
 
 File File::open_read_at(int folder_fd, const char* name, const std::string& path, int extra_flags) {

@@ -75,8 +75,8 @@ bool something_stands_at(const std::string& path) {
 Error stranger_error(const std::string& path) {
   return Error(ErrorCode::conflict, At{path},
                "'{}' already exists, was not created by shardctl stage and has other bytes, or cannot be "
-               "checked; choose an empty folder, or move it away: {}",
-               path, remedy::in_text(remedy::move_away({path})));
+               "checked; choose an empty folder, or move it elsewhere",
+               path);
 }
 
 }  // namespace

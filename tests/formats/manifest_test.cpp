@@ -90,7 +90,7 @@ TEST_CASE("equal manifests are equal bytes") { CHECK(write_manifest(example()) =
 
 TEST_CASE("a class name that is not UTF-8 does not stop the manifest") {
   const std::string text = changed([](Manifest& m) { m.classes[0].name = "c\xff"; });
-  CHECK(read_manifest(text, "m.json").classes[0].name == "c\xef\xbf\xbd");
+  CHECK(read_manifest(text, "m.json").classes[0].name == "c~FF");
 }
 
 TEST_CASE("every kind of damage is named by its field") {

@@ -59,7 +59,8 @@ def of_shards(folder):
 
 
 def in_utf8(classes):
-    return {os.fsencode(name).decode(errors="replace"): label for name, label in classes.items()}
+    return {"".join(f"~{ord(c) - 0xDC00:02X}" if 0xDC80 <= ord(c) <= 0xDCFF else c for c in name): label
+            for name, label in classes.items()}
 
 
 def theirs(source, **options):

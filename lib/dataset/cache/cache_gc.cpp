@@ -116,9 +116,9 @@ void warn_of_kept(const staging::StagedFolder& folder, Context& context) {
 std::string unknown_files_text(const staging::StagedFolder& folder) {
   return fmt::format(
       "'{}' has lost '{}', and its marker counts {} of {}, which are not the files that are there; move files that "
-      "are not of the set elsewhere and run the same command again, or move the folder away: {}",
+      "are not of the set elsewhere and run the same command again, or move the folder elsewhere",
       folder.path, staging::kStageJournalPath, format_count(folder.marker->files, "file"),
-      format_size(folder.marker->bytes), remedy::in_text(remedy::move_away({folder.path})));
+      format_size(folder.marker->bytes));
 }
 
 }  // namespace

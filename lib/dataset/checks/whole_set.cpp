@@ -16,6 +16,9 @@
 #include "io/publish.hpp"
 
 namespace shardkit::dataset {
+namespace {
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+}
 
 std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder) {
   std::vector<std::string> paths;
@@ -24,6 +27,12 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
     if (!inputs.exists(path)) return paths;
     paths.push_back(std::move(path));
   }
+}
+
+std::string advice_for_conflicts(const LabelComparison& labels, const std::string& merge) {
+  if (labels.unclear_name.empty()) return merge;
+  return fmt::format("class names such as '{}' were not UTF-8 and cannot be told apart: convert these sources again",
+                     labels.unclear_name);
 }
 
 LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
@@ -51,6 +60,7 @@ LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
                                                known.path, *names.begin(), path));
       }
       for (const std::string& name : names) {
+        if (name.find(kReplacement) != std::string::npos) result.unclear_name = name;
         const auto& [first, where] = by_name.try_emplace(name, label, path).first->second;
         if (first == label || (!known.names.empty() && !shared)) continue;
         result.conflicts.push_back(

@@ -137,9 +137,7 @@ class Conversion {
                   fmt::join(folders.names, ", "));
     }
     if (!options_.sharding.metadata.empty()) {
-      throw Error(ErrorCode::usage, At{options_.source},
-                  "'{}' contains the sets {}; convert each with its own --metadata", options_.source,
-                  fmt::join(folders.names, ", "));
+      refuse_metadata_of_sets(folders);
     }
     from_set_folders_ = true;
     add_sets(folders.names);
@@ -148,6 +146,23 @@ class Conversion {
     for (OutputSet& set : job_.sets()) {
       adopt(set, scan(known_images(set.name), {set.name, folders.classes}), {.options = {{"set", set.name}}});
     }
+  }
+
+  /// Sets that are converted one by one need one list of all classes.
+  [[noreturn]] void refuse_metadata_of_sets(const catalog::SetFolders& folders) const {
+    remedy::Named paths;
+    for (const std::string& name : folders.names) paths.push_back(images_.path_of(name));
+    const bool labeled = !folders.classes.empty();
+    const std::string convert = remedy::in_text(remedy::convert(
+        paths.front(), std::string(labeled ? " --class-map classes.txt" : " --unlabeled") + " --metadata FILE",
+        folders.names.front()));
+    throw Error(ErrorCode::usage, At{options_.source},
+                "'{}' contains the sets {}; convert each with its own table{}: {}{}, and so on", options_.source,
+                fmt::join(folders.names, ", "), labeled ? " and the classes of all" : "",
+                !labeled        ? ""
+                : images_.store ? "list the class folders in classes.txt, one per line, then "
+                                : remedy::in_text(remedy::list_classes(paths)) + ", then ",
+                convert);
   }
 
   void plan_shares(const SplitRule& rule) {
@@ -281,7 +296,8 @@ class Conversion {
     return images;
   }
 
-  ScannedSource scan(const catalog::SourceFolder& images, const SourceSet& set) {
+  ScannedSource scan(const catalog::SourceFolder& images, SourceSet set) {
+    set.json_lists = earlier_.json_lists();
     const Context::Scope scope(context_, set.name);
     job_.require_part();
     context_.progress().next_stage();

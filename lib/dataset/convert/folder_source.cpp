@@ -184,12 +184,13 @@ class FolderSource final : public SampleSource {
     std::string why;
     if (is_image_member(member.extension, content)) why = image_problem(content, file.extension, path);
     if (why.empty() && &file == &sample.image && rules_.resize) why = resize_image(file, content);
-    if (why.empty()) return std::nullopt;
+    const bool is_empty = why.empty() && &file == &sample.image && content.empty();
+    if (why.empty() && !is_empty) return std::nullopt;
     if (source_.on_bad == OnBad::keep) {
       ++counts_.kept_bad;
       return std::nullopt;
     }
-    const Fault fault{"is a bad image: " + why};
+    const Fault fault{is_empty ? "is an empty file" : "is a bad image: " + why};
     return bad_file(path, file, {.state = file}, fmt::format("'{}' {}", path, fault.text), fault);
   }
 
@@ -240,7 +241,10 @@ class FolderSource final : public SampleSource {
   /// Looks at the file after the read: size and time that are still the planned ones hold for what was read, too. With
   /// --identity size the time before is the one to compare with.
   void read_local(const std::string& path, const formats::PlannedFile& file, MutableBytes out) {
-    const io::File opened = io::File::open_read_at(root_.fd(), path.c_str(), images_.path_of(path), O_NONBLOCK);
+    const bool is_outside = path.starts_with(catalog::kParent);
+    const io::File opened = is_outside
+                                ? io::File::open_read(images_.opened_path(path), O_NONBLOCK)
+                                : io::File::open_read_at(root_.fd(), path.c_str(), images_.path_of(path), O_NONBLOCK);
     if (!S_ISREG(opened.info().st_mode)) {
       throw Error(ErrorCode::corrupt, At{opened.path()}, Fault{"is not a regular file"});
     }

@@ -89,8 +89,8 @@ bool holds(io::FileSource file, ByteSource& shard, const formats::IndexMember& m
   const std::string path = io::join_path(root.path(), name);
   throw Error(ErrorCode::conflict, At{path},
               "'{}' already exists and differs from the file in the shards; nothing is overwritten: choose "
-              "another folder, or move it away: {}",
-              path, remedy::in_text(remedy::move_away({path})));
+              "another folder, or move it elsewhere",
+              path);
 }
 
 std::uint64_t hash_of(const std::string& path) { return xxh3_64(as_bytes(folded(path))); }

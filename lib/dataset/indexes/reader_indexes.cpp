@@ -133,8 +133,8 @@ void publish_unless_edited(io::OutputFiles& files, const formats::IndexKind& kin
   if (!file.unknown.empty() || text == file.text) return;
   if (text == before) return io::publish(files, path, as_bytes(file.text));
   context.warn(fmt::format("{}_file_kept", kind.name),
-               "'{}' differs from the index for these shards and was kept; to have it written again, move it away: {}",
-               path, remedy::in_text(remedy::move_away({path})));
+               "'{}' differs from the index for these shards and was kept; to have it written again, move it elsewhere",
+               path);
 }
 
 void publish_set_index(io::OutputFiles& files, const std::string& folder, const formats::IndexKind& kind,
@@ -245,8 +245,7 @@ void ReaderIndexWriter::add(const formats::IndexSample& sample) {
 void ReaderIndexWriter::publish(std::uint64_t end) {
   if (facts_.samples == 0 && !open_.empty()) {
     throw Error(ErrorCode::unsupported, At{path_},
-                "shard '{}' contains no sample, which DALI and Energon refuse; move it out of the set: {}", path_,
-                remedy::in_text(remedy::move_away({path_})));
+                "shard '{}' contains no sample, which DALI and Energon refuse; move it out of the set", path_);
   }
   for (OpenIndex& open : open_) {
     open.lines->finish(end);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/reshard/reshard.hpp"
@@ -150,6 +151,15 @@ std::uint64_t settle_duplicate_keys(SampleTable& table, GatheredSamples& gathere
   if (last.repeated_keys() == 0) return settler.joined();
   const formats::MovedSample first = table.read(last.refused().first);
   const formats::MovedSample second = table.read(last.refused().second);
+  const std::string& one = inputs.tars[first.input].path;
+  const std::string& other = inputs.tars[second.input].path;
+  const auto hash = [&](const std::string& path) { return xxh3_128(*inputs.files->open(path)); };
+  const bool is_copy = one != other && inputs.tars[first.input].tar_bytes() == inputs.tars[second.input].tar_bytes() &&
+                       hash(one) == hash(other);
+  if (is_copy && !options.mark_duplicates) {
+    throw Error(ErrorCode::conflict, At{other},
+                "'{}' has the same bytes as '{}': leave one of them out by naming the other tars", other, one);
+  }
   const std::uint64_t keys = last.repeated_keys();
   const std::string more = keys > 1 ? fmt::format(" ({} exist twice in total)", format_count(keys, "key")) : "";
   throw Error(ErrorCode::conflict, At{inputs.tars[second.input].path, second.members.front().offset},

@@ -321,10 +321,11 @@ ReshardInputs find_reshard_inputs(const ReshardOptions& options, const std::vect
       catalog::resolve_shards(options.inputs, verb, context, options.access, catalog::FolderTars::all);
   inputs.files = set.inputs;
   const catalog::FolderManifests manifests = catalog::manifests_by_folder(set);
-  if (const auto conflicts = compare_labels(manifests).conflicts; !conflicts.empty() && !options.merge_classes) {
-    throw Error(ErrorCode::conflict, {},
-                "{}: together they would mix up two classes; {} merges the sets by class names", conflicts.front(),
-                remedy::in_text(remedy::with_merge_classes(command_of(options))));
+  const LabelComparison labels = compare_labels(manifests);
+  if (!labels.conflicts.empty() && (!options.merge_classes || !labels.unclear_name.empty())) {
+    const std::string merge = remedy::in_text(remedy::with_merge_classes(command_of(options)));
+    throw Error(ErrorCode::conflict, {}, "{}: together they would mix up two classes; {}", labels.conflicts.front(),
+                advice_for_conflicts(labels, merge + " merges the sets by class names"));
   }
   for (auto& [path, reason] : files_left_out(set, manifests)) inputs.left_out.push_back({path, reason});
   const auto listed = catalog::listed_shards(set, manifests);

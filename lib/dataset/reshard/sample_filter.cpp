@@ -11,16 +11,36 @@
 #include "formats/portable_name.hpp"
 
 namespace shardkit::dataset {
+namespace {
+
+constexpr std::string_view kName = "name:";
+constexpr std::string_view kLabel = "label:";
+
+}  // namespace
+
 SampleFilter::SampleFilter(const ReshardOptions& options, const ReshardInputs& inputs)
     : inputs_(inputs), globs_(options.keys) {
-  for (const std::string& wanted : options.classes) {
+  for (const std::string& given : options.classes) {
+    const bool by_name = given.starts_with(kName);
+    const bool by_label = given.starts_with(kLabel);
+    const std::string wanted = given.substr(by_name ? kName.size() : by_label ? kLabel.size() : 0);
+    const auto label = by_name ? std::nullopt : parse_count(wanted);
     bool found = false;
+    bool is_both = false;
+    const formats::ManifestClass* other = nullptr;  // that has the label, but another name
     for (const formats::ManifestClass& item : inputs.classes) {
-      if (item.name != wanted) continue;
+      if (by_label || item.name != wanted) {
+        if (label == item.label) other = &item;
+        continue;
+      }
       classes_[item.label].insert(item.name);
       found = true;
+      is_both = is_both || label == item.label;
     }
-    const auto label = parse_count(wanted);
+    if (found && other && !is_both) {
+      throw usage_error("--class {0} is the name of a class, and also the label of '{1}': give name:{0} or label:{0}",
+                        wanted, other->name);
+    }
     if (!found && !label) {
       throw usage_error(
           "--class '{}' is not a label, and no class of that name is in the inputs' manifests; give its "

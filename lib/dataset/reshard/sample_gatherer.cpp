@@ -179,10 +179,7 @@ class SampleGatherer {
     } catch (const Error& error) {
       const bool is_no_tar = error.code() == ErrorCode::corrupt && error.offset() == 0U && gathered.found == 0;
       if (!is_no_tar || (!options_.salvage && inputs_.tars.size() == 1)) throw;
-      if (!options_.salvage) {
-        throw Error(error.code(), At{tar.path, 0}, "{}; {} leaves it out", error.what(),
-                    remedy::in_text(remedy::with_salvage(command_of(options_))));
-      }
+      if (!options_.salvage) refuse_unreadable(tar, error);
     }
     gathered.ignored += read.ignored;
     if (gathered.found == 0 && read.nameless) {
@@ -201,6 +198,18 @@ class SampleGatherer {
     }
     if (tar.has_names && gathered.found > 0) nameless_.add(input, gathered.found);
     take(input, std::move(gathered), table);
+  }
+
+  /// A command that leaves it out says how many samples that are; it may be a pointer to a whole shard.
+  [[noreturn]] void refuse_unreadable(const ReshardInput& tar, const Error& error) const {
+    const auto had = expected(tar);
+    if (!had) {
+      throw Error(error.code(), At{tar.path, 0},
+                  "{}; nothing tells how many samples it should have: fetch or restore it; --salvage leaves it out",
+                  error.what());
+    }
+    throw Error(error.code(), At{tar.path, 0}, "{}; {} leaves out its {}", error.what(),
+                remedy::in_text(remedy::with_salvage(command_of(options_))), format_count(had->samples, "sample"));
   }
 
   void note_links_and_archives(std::size_t input, TarSamples&& read) {

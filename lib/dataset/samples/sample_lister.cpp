@@ -19,11 +19,13 @@
 namespace shardkit::dataset {
 
 SampleContent content_of(const formats::IndexSample& sample, const PrimaryExtensions& primary) {
-  const auto is_side = [&](const std::string& extension) { return is_side_member(extension, primary); };
-  if (!std::ranges::all_of(sample.members, is_side, &formats::IndexMember::extension)) return SampleContent::data;
-  const auto is_text = [](const std::string& extension) { return extension != kLabelExtension; };
-  const bool has_text = std::ranges::any_of(sample.members, is_text, &formats::IndexMember::extension);
-  return has_text ? SampleContent::text : SampleContent::label;
+  auto content = SampleContent::label;
+  for (const formats::IndexMember& member : sample.members) {
+    if (member.size == 0) continue;
+    if (!is_side_member(member.extension, primary)) return SampleContent::data;
+    if (member.extension != kLabelExtension) content = SampleContent::text;
+  }
+  return content;
 }
 
 bool is_whole_before_cut(const std::vector<formats::IndexMember>& last,

@@ -33,7 +33,7 @@ inline bool is_side_member(std::string_view extension, const PrimaryExtensions& 
   return may_be && !primary.contains(extension);
 }
 
-/// What a sample has besides a label.
+/// What a sample has besides a label. A member without content is nothing.
 enum class SampleContent { data, text, label };
 SampleContent content_of(const formats::IndexSample& sample, const PrimaryExtensions& primary);
 

@@ -156,14 +156,14 @@ FileStatus source_status(const catalog::SourceFolder& images, const std::string&
     return {.state = catalog::FileState{object->size, 0, object->version}};
   }
   try {
-    const io::File file = io::File::open_read(images.path_of(path), O_NONBLOCK);  // a pipe does not block
+    const io::File file = io::File::open_read(images.opened_path(path), O_NONBLOCK);  // a pipe does not block
     const struct stat info = file.info();
     if (!S_ISREG(info.st_mode)) return {};
     return {.state = catalog::FileState{static_cast<std::uint64_t>(info.st_size), io::mtime_ns(info)}};
   } catch (const Error& error) {
     if (!is_bad_file(error.code())) throw;
     // A link that leads nowhere is still there.
-    return {.gone = !std::filesystem::is_symlink(images.path_of(path)) && error.code() == ErrorCode::not_found};
+    return {.gone = !std::filesystem::is_symlink(images.opened_path(path)) && error.code() == ErrorCode::not_found};
   }
 }
 

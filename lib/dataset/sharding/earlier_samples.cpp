@@ -76,6 +76,14 @@ void correct(const formats::PlanHead& head, const Deviations& found, formats::Pl
               path, key);
 }
 
+[[noreturn]] void refuse_json(const std::string& path, char of_set) {
+  throw Error(ErrorCode::conflict, At{path},
+              "the samples of the set have {} as .json, but that of the new image '{}' would be {}: give --append a "
+              "table of the same kind, or convert into an empty folder",
+              of_set == '\0' ? "nothing" : "one row", path,
+              of_set == '\0' ? "made of the table" : "a list, because it has several rows");
+}
+
 }  // namespace
 
 void EarlierSamples::add(const ShardTarget& target, const std::string& folder) {
@@ -118,10 +126,13 @@ void EarlierSamples::add_shard(const formats::PlanReader& plan, std::size_t shar
         });
     if (is_left_out) continue;
     correct(head, found, sample);
+    if (json_ == '\0' && !sample.json.empty()) json_ = sample.json.front();
     const auto label = sample.class_index ? std::optional(head.classes.at(*sample.class_index).label) : std::nullopt;
     entries_.push_back({xxh3_128(as_bytes(folder + path)), state_of(sample, label)});
     keys_.push_back(xxh3_64(as_bytes(formats::sample_key(head, sample))));
-    if (head.options.contains("split")) groups_.emplace_back(head.grouped ? sample.group : keys_.back(), sets_);
+    if (!head.options.contains("split")) continue;
+    const std::string_view name = sample.class_index ? head.classes.at(*sample.class_index).name : std::string_view();
+    groups_.emplace_back(head.grouped ? sample.group : xxh3_64(as_bytes(formats::image_key(name, path))), sets_);
   }
   left_out_.insert(found.left_out.begin(), found.left_out.end());
   for (const auto& [bad, state] : found.bad) bad_.insert_or_assign(bad, state);
@@ -202,6 +213,7 @@ EarlierSamples::Added EarlierSamples::added(const ScannedSource& source, const s
         continue;
       }
       if (is_still_bad(owner, owner.files[f])) continue;
+      if (!entries_.empty() && !sample.json.empty() && sample.json.front() != json_) refuse_json(path, json_);
       const std::string key = catalog::image_key(source.scan, owner, owner.files[f]);
       if (std::ranges::binary_search(keys_, xxh3_64(as_bytes(key)))) refuse_key(path, key);
       result.samples.push_back(number);

@@ -29,6 +29,8 @@ class EarlierSamples {
   bool has(const std::string& path) const { return find(path) != nullptr; }
   /// The number of the set of a split that has samples of the group (SplitFacts::group_hash); empty: none.
   std::optional<std::size_t> set_of(std::uint64_t group) const;
+  /// Whether the .json of the samples are lists of rows.
+  bool json_lists() const { return json_ == '['; }
   /// Paths that earlier runs left out, without their folder.
   const std::set<std::string>& left_out() const { return left_out_; }
 
@@ -66,6 +68,7 @@ class EarlierSamples {
       groups_;  ///< of a split, with the numbers of their sets; ascending
   std::size_t sets_ = 0;
   std::map<std::string, std::uint64_t> labels_;
+  char json_ = '\0';  ///< how the .json of the samples starts: '[' for rows, '{' for one; 0: they have none
   std::set<std::string> left_out_;
   catalog::FileStates bad_;  ///< of these, those that were read and found bad, as they were then
 };

@@ -145,7 +145,8 @@ class Planner {
     }
     if (most_up == 0) return;
     std::filesystem::path folder;
-    std::filesystem::path source = std::filesystem::weakly_canonical(source_.images.path);
+    std::filesystem::path source = std::filesystem::absolute(source_.images.path_of(".")).lexically_normal();
+    if (!source.has_filename()) source = source.parent_path();
     for (; most_up > 0; --most_up, source = source.parent_path()) folder = source.filename() / folder;
     head_.options["source_folder"] = folder.parent_path();
   }

@@ -278,6 +278,47 @@ void check_sidecars(const ScannedSource& source, const ShardingOptions& options,
   }
 }
 
+/// Two images of one stem both get the files beside them.
+void warn_of_shared_sidecars(const ScannedSource& source, Context& context) {
+  std::set<std::string> paths;
+  std::set<std::string> shared;
+  for (const catalog::ScannedClass& owner : source.scan.classes) {
+    for (const catalog::ScannedMember& member : owner.members) {
+      const bool is_beside = source.scan.fields[member.field].beside;
+      if (!is_beside || owner.files[member.image].mark == formats::KeyMark::none) continue;
+      std::string path = owner.path_of(member.file);
+      if (paths.contains(path)) shared.insert(path);
+      paths.insert(std::move(path));
+    }
+  }
+  if (shared.empty()) return;
+  context.warn("field_shared",
+               "{} to several samples, the first is '{}', because images differ only in their extension: rename them "
+               "if the file belongs to one of them only",
+               shared.size() == 1 ? "1 file belongs" : format_count(shared.size(), "file") + " belong",
+               source.images.path_of(*shared.begin()));
+}
+
+/// --resize changes the image, but nothing that describes its pixels.
+void refuse_resized_parts(const ScannedSource& source, const ShardingOptions& options) {
+  if (!options.resize) return;
+  const auto refuse = [](const std::string& what) {
+    throw usage_error(
+        "--resize changes only the file that starts a sample, so {} would no longer fit it; resize both "
+        "before the convert, or leave out --resize",
+        what);
+  };
+  for (const catalog::ScannedClass& owner : source.scan.classes) {
+    for (const catalog::ScannedMember& member : owner.members) {
+      const std::string path = owner.path_of(member.file);
+      if (catalog::is_image_name(path)) refuse(fmt::format("its field '{}'", source.images.path_of(path)));
+    }
+  }
+  for (const std::string& table : {options.metadata, options.images.list}) {
+    if (catalog::is_coco_name(table)) refuse(fmt::format("the boxes and masks of '{}'", table));
+  }
+}
+
 /// The extensions of the files that start samples.
 std::vector<std::string> extensions_of(const catalog::ImageFolderScan& scan) {
   std::set<std::string> extensions;
@@ -361,18 +402,21 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
     const catalog::ImageListOptions rows = image_list(options.images, class_map, *images.inputs);
     catalog::ImageList list = catalog::scan_image_list(images, rows, scanning, context);
     source.scan = std::move(list.scan);
-    if (list.several_labels || list.several_rows) several = rows;
+    const bool as_lists = set.json_lists && options.metadata.empty();
+    if (list.several_labels || list.several_rows || as_lists) several = rows;
     if (!list.several_rows && options.metadata != options.images.list) warn_of_columns(list, options, context);
   }
   check_sidecars(source, options, context);
   if (options.images.list.empty()) refuse_undeclared_fields(source, options, set.name);
   settle_fields(source, options, set.name, context);
   source.notes = read_notes(images, options, several, context);
-  if (source.notes) source.notes->complete(source.scan, context);
+  if (source.notes) source.notes->complete(source.scan, context, set.json_lists);
   if (several && !several->label_column.empty()) warn_of_contradictions(source, context);
   if (source.notes) compare_with_notes(source, options, context);
   warn_of_alike_classes(source, context);
   catalog::choose_keys(source.scan);
+  warn_of_shared_sidecars(source, context);
+  refuse_resized_parts(source, options);
   source.labels = labels_of(source.scan, class_map, set.classes, options.class_map);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;
@@ -474,7 +518,7 @@ void find_groups(ScannedSource& source, const ShardingOptions& options, const Sp
     groups.reserve(owner.files.size());
     const bool in_class = !source.scan.listed && !owner.name.empty();
     for (const catalog::ScannedFile& file : owner.files) {
-      const std::string key = catalog::image_key(source.scan, owner, file);
+      const std::string key = catalog::unmarked_key(owner, file);
       groups.push_back(xxh3_64(as_bytes(group(key, owner.path_of(file), in_class))));
     }
     context.throw_if_stopped();
@@ -489,9 +533,8 @@ DividedSamples split_source(const ScannedSource& source, const SplitRule& rule,
   for (std::size_t c = 0; c < source.scan.classes.size(); ++c) {
     const catalog::ScannedClass& owner = source.scan.classes[c];
     for (std::size_t f = 0; f < owner.files.size(); ++f) {
-      const std::uint64_t group = source.groups.empty()
-                                      ? xxh3_64(as_bytes(catalog::image_key(source.scan, owner, owner.files[f])))
-                                      : source.groups[c][f];
+      const std::uint64_t group =
+          source.groups.empty() ? xxh3_64(as_bytes(catalog::unmarked_key(owner, owner.files[f]))) : source.groups[c][f];
       facts.push_back({group, source.labels[c], known(group)});
     }
     context.throw_if_stopped();

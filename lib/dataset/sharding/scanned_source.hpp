@@ -37,6 +37,7 @@ catalog::ImageListOptions image_list(const ListOptions& images, std::map<std::st
 struct SourceSet {
   std::string name;                  ///< its folder below the source
   std::vector<std::string> classes;  ///< of all sets together, sorted bytewise
+  bool json_lists = false;           ///< the samples that it has have lists of rows as .json
 };
 
 /// Scans a source, or takes the images of --list. A class gets its label from --class-map or else its position in

@@ -252,7 +252,7 @@ std::span<const catalog::ScannedMember> SourceCheck::members_of(const Position& 
 std::unique_ptr<ByteSource> SourceCheck::open(const Position& position, const catalog::ScannedFile& file) const {
   const catalog::ScannedClass& owner = scan_.classes[position.class_index];
   std::string path = owner.path_of(file);
-  if (!source_.store) return std::make_unique<io::FileSource>(source_.path_of(path));
+  if (!source_.store) return std::make_unique<io::FileSource>(source_.opened_path(path));
   return std::make_unique<io::ObjectReader>(
       source_.store, io::ObjectInfo{std::move(path), file.size, owner.version_of(file).value_or("")},
       source_.inputs->stop());

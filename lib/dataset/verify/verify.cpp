@@ -8,8 +8,10 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <stop_token>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,10 +21,12 @@
 #include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
 #include "dataset/checks/image_fault.hpp"
 #include "dataset/checks/shard_checker.hpp"
+#include "dataset/checks/whole_set.hpp"
 #include "dataset/verify/image_check.hpp"
 #include "dataset/verify/set_checker.hpp"
 #include "dataset/verify/shared_images.hpp"
@@ -235,6 +239,7 @@ class Verification {
       result_.samples += report.samples;
       result_.members += report.members;
       if (report.log.has(ProblemCode::no_extension)) nameless_kinds_.insert(report.nameless_kind);
+      if (expected_[i].record() == nullptr) note_uncounted(report, set_.shards[i]);
       collect(report.log, expected_[i].index_fits(), report.ends_within_sample);
     }
     collect(set_checker_.log());
@@ -248,6 +253,36 @@ class Verification {
     describe_checks();
     name_remedies();
     result_.verdict = verdict();
+  }
+
+  /// What --salvage would leave out of a shard, if no manifest or index tells the number of its samples.
+  void note_uncounted(const ShardReport& report, const catalog::ShardFile& shard) {
+    using enum ProblemCode;
+    if (report.log.has(not_a_tar)) unknown_shard_ = shard.path;
+    if (report.log.has(bad_header_checksum) || report.log.has(bad_size_field))
+      lost_bytes_ += shard.bytes - std::min(shard.bytes, report.content_end);
+  }
+
+  /// Shards with the bytes of another one: all but the listed one, or the one with the shortest name.
+  std::set<std::size_t> copies() {
+    std::set<std::size_t> copies;
+    if (found_[ProblemCode::duplicate_key] == 0) return copies;
+    const auto rank = [&](std::size_t i) {
+      const std::string& path = set_.shards[i].path;
+      return std::tuple(expected_[i].manifest == nullptr, path.size(), std::string_view(path));
+    };
+    std::vector<std::size_t> order(set_.shards.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::sort(order, {}, rank);
+    std::map<std::uint64_t, std::uint64_t> of_size;
+    for (const catalog::ShardFile& shard : set_.shards) ++of_size[shard.bytes];
+    std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+    for (const std::size_t i : order) {
+      if (was_read_[i] == 0 || of_size[set_.shards[i].bytes] == 1) continue;
+      const Hash128 hash = xxh3_128(*set_.inputs->open(set_.shards[i].path));
+      if (!seen.emplace(hash.high, hash.low).second) copies.insert(i);
+    }
+    return copies;
   }
 
   /// One line: sound or not, the depth of the check, and the problems.
@@ -382,6 +417,7 @@ class Verification {
               : lost_samples_ + changed == 0 ? "writes the intact samples"
                                              : fmt::format("writes the {} intact of {} samples",
                                                            result_.samples - changed, result_.samples + lost_samples_);
+    if (lost_bytes_ > 0) effect += fmt::format(", without the {} after the damage", format_size(lost_bytes_));
     if (repairs.drop_bad)
       effect += found_[ProblemCode::large_member] == 0 ? ", without bad ones"
                                                        : ", without bad ones and those of 8 GiB or more";
@@ -390,6 +426,25 @@ class Verification {
     if (found_[ProblemCode::repeated_member] > 0) effect += ", of members with one name the last";
     if (repairs.merge_classes) effect += ", and numbers the classes of all folders together";
     return effect;
+  }
+
+  /// The operands of a reshard. Copies of a shard are left out by naming the others, and have no keys to be marked.
+  remedy::Named without_copies(remedy::Repairs& repairs) {
+    const std::set<std::size_t> left_out = copies();
+    if (left_out.empty()) return options_.shards;
+    std::uint64_t samples = 0;
+    for (const std::size_t copy : left_out) samples += reports_[copy].samples;
+    repairs.mark_duplicates = repairs.mark_duplicates && found_[ProblemCode::duplicate_key] > samples;
+    result_.remedies.push_back(
+        fmt::format("# {} the bytes of another one, the first is '{}' ({}): without {}:",
+                    left_out.size() == 1 ? "1 shard has" : format_count(left_out.size(), "shard") + " have",
+                    set_.shards[*left_out.begin()].path, format_count(samples, "repeated sample"),
+                    left_out.size() == 1 ? "it" : "them"));
+    remedy::Named others;
+    for (std::size_t i = 0; i < set_.shards.size(); ++i) {
+      if (!left_out.contains(i)) others.push_back(set_.shards[i].path);
+    }
+    return others;
   }
 
   /// One reshard repairs all that a reshard can.
@@ -416,14 +471,21 @@ class Verification {
                              fmt::join(without_command_, ", ")));
     }
     remedy::Repairs repairs = repairs_needed();
-    const bool needs_reshard = repairs.any() || needs(Remedy::reshard) || needs(Remedy::rename);
+    const remedy::Named shards = without_copies(repairs);
+    const bool needs_reshard =
+        repairs.any() || shards != options_.shards || needs(Remedy::reshard) || needs(Remedy::rename);
     const bool repairable = needs_reshard && !stops_reshard();
     repairs.salvage = repairs.salvage || differs_from_manifest();
     const bool has_samples = result_.samples > 0 || found_[ProblemCode::compressed] > 0 || !repairs.rename.empty();
     if (repairable && (!has_samples || (repairs.drop_bad && drops_all()))) {
       advise("", "the shards have no intact sample that could be written again: make them again from their source");
+    } else if (repairable && repairs.salvage && !unknown_shard_.empty()) {
+      advise("",
+             fmt::format("nothing tells how many samples '{}' should have: fetch or restore it; --salvage of reshard "
+                         "leaves it out",
+                         unknown_shard_));
     } else if (repairable) {
-      advise(remedy::reshard(options_.shards, repairs), effect_of(repairs));
+      advise(remedy::reshard(shards, repairs), effect_of(repairs));
     }
     for (const std::string& reader : set_checker_.wrong_readers()) {
       advise(remedy::index(options_.shards, reader), "writes the indexes of this reader again");
@@ -451,6 +513,8 @@ class Verification {
   std::set<std::string> nameless_kinds_;   ///< of members without an extension, one of each shard
   std::map<ProblemCode, std::uint64_t> found_;
   std::uint64_t lost_samples_ = 0;              ///< of cut shards
+  std::uint64_t lost_bytes_ = 0;                ///< behind the damage of shards whose number of samples is unknown
+  std::string unknown_shard_;                   ///< the last one of which nothing can be read or counted
   std::set<std::string_view> without_command_;  ///< names of errors that no command repairs
 };
 
@@ -544,8 +608,9 @@ VerifyResult verify_sets(const VerifyOptions& options, const std::vector<NamedSe
   result.errors += log.errors();
   result.warnings += log.warnings();
   if (!labels.conflicts.empty()) {
-    result.remedies.push_back(remedy::reshard(options.shards, {.merge_classes = true}) +
-                              "  # writes one set, and numbers the classes of all folders together");
+    const std::string merge = remedy::reshard(options.shards, {.merge_classes = true}) +
+                              "  # writes one set, and numbers the classes of all folders together";
+    result.remedies.push_back((labels.unclear_name.empty() ? "" : "# ") + advice_for_conflicts(labels, merge));
   }
   for (Problem& problem : log.take()) result.problems.push_back(std::move(problem));
   result.problems_total = result.errors + result.warnings;
