@@ -121,8 +121,8 @@ std::string image_key(const ImageFolderScan& scan, const ScannedClass& owner, co
 /// The same without mark, so that it does not depend on other files: what --split decides by.
 std::string unmarked_key(const ScannedClass& owner, const ScannedFile& file);
 
-/// Marks images whose keys would be equal, also of several classes. Throws Error{conflict} if two marked keys are still equal, which happens
-/// once in four billion cases.
+/// Marks images whose keys would be equal, also of several classes. Throws Error{conflict} if two marked keys are still
+/// equal, which happens once in four billion cases.
 void choose_keys(ImageFolderScan& scan);
 
 /// Calls `work` for each index below `count`, on as many threads as a slow source requires. Rethrows its first

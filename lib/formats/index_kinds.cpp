@@ -34,7 +34,8 @@ bool is_set_file(std::string_view path) {
   const auto is_at = [&](const std::string& file) {
     return path == file || (path.ends_with(file) && path[path.size() - file.size() - 1] == '/');
   };
-  return std::ranges::any_of(index_kinds(), [&](const IndexKind& kind) { return std::ranges::any_of(kind.set_files, is_at); });
+  return std::ranges::any_of(index_kinds(),
+                             [&](const IndexKind& kind) { return std::ranges::any_of(kind.set_files, is_at); });
 }
 
 std::span<const IndexKind> reader_index_kinds() { return index_kinds().subspan(1); }

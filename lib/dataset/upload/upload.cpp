@@ -334,8 +334,8 @@ class UploadJob {
     }
   }
 
-  /// For an object that exists: true if it has the file's bytes, or has them now instead of outdated ones. False if it no longer exists, also because it was a
-  /// cut shard of this set. Throws Error{conflict} for other bytes.
+  /// For an object that exists: true if it has the file's bytes, or has them now instead of outdated ones. False if it
+  /// no longer exists, also because it was a cut shard of this set. Throws Error{conflict} for other bytes.
   bool settle(const File& file, MutableBytes buffer, const std::stop_token& stop) {
     const auto found = store_.find(file.object.name);
     if (!found) return false;

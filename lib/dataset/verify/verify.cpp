@@ -93,13 +93,13 @@ std::string sound(const std::string& sets, const VerifyResult& result, std::stri
 /// One verify from resolved shards to result.
 class Verification {
  public:
-  /// `set`: its name, if it is one of several that are verified.
-  Verification(const VerifyOptions& options, Context& context, std::string set = {})
+  /// `name_of_set`: empty unless it is one of several that are verified.
+  Verification(const VerifyOptions& options, catalog::ShardSet set, Context& context, std::string name_of_set = {})
       : options_(options),
-        set_name_(std::move(set)),
+        set_name_(std::move(name_of_set)),
         context_(context),
         threads_(system::thread_count(options.threads)),
-        set_(catalog::resolve_shards(options.shards, catalog::SetVerb::verify, context, options.access)),
+        set_(std::move(set)),
         expected_(find_expectations(set_)),
         manifests_(catalog::manifests_by_folder(set_)),
         set_checker_(set_, manifests_, expected_, reports_) {
@@ -526,10 +526,12 @@ struct NamedSet {
   std::string name() const { return folder.substr(folder.rfind('/') + 1); }
 };
 
+catalog::ShardSet resolve(const VerifyOptions& options, Context& context) {
+  return catalog::resolve_shards(options.shards, catalog::SetVerb::verify, context, options.access);
+}
+
 /// The sets of a verify: folders with a manifest each, and all other shards together.
-std::vector<NamedSet> sets_of(const VerifyOptions& options, Context& context) {
-  const catalog::ShardSet all =
-      catalog::resolve_shards(options.shards, catalog::SetVerb::verify, context, options.access);
+std::vector<NamedSet> sets_of(const VerifyOptions& options, const catalog::ShardSet& all) {
   const catalog::FolderManifests manifests = catalog::manifests_by_folder(all);
   std::vector<NamedSet> sets;
   std::map<std::string, std::size_t> by_folder;  // "" for those without a manifest
@@ -583,7 +585,8 @@ void add_set(VerifyResult& all, VerifyResult&& set, const std::string& folder) {
 }
 
 /// Sets have names of their own: each is verified by itself, and no advice joins them.
-VerifyResult verify_sets(const VerifyOptions& options, const std::vector<NamedSet>& sets, Context& context) {
+VerifyResult verify_sets(const VerifyOptions& options, const std::vector<NamedSet>& sets, const catalog::ShardSet& all,
+                         Context& context) {
   const auto start = std::chrono::steady_clock::now();
   VerifyResult result;
   result.strict = options.strict;
@@ -591,15 +594,13 @@ VerifyResult verify_sets(const VerifyOptions& options, const std::vector<NamedSe
   std::string not_read;
   for (const NamedSet& set : sets) {
     if (result.interrupted) break;
-    Verification verification(set.options, context, set.name());
+    Verification verification(set.options, resolve(set.options, context), context, set.name());
     VerifyResult of_set = verification.run();
     not_read = verification.not_read();
     with_errors += of_set.errors > 0 ? 1 : 0;
     add_set(result, std::move(of_set), set.folder);
   }
   ProblemLog log("");
-  const catalog::ShardSet all =
-      catalog::resolve_shards(options.shards, catalog::SetVerb::verify, context, options.access);
   const LabelComparison labels = compare_labels(catalog::manifests_by_folder(all));
   result.checked.push_back(fmt::format("manifests of {} folders: {}", sets.size(), labels.text));
   for (const std::string& conflict : labels.conflicts) log.add(ProblemCode::label_conflict, std::nullopt, "", conflict);
@@ -641,12 +642,13 @@ void refuse_swapped(const VerifyOptions& options) {
 
 VerifyResult verify(const VerifyOptions& given, Context& context) {
   refuse_swapped(given);
-  if (!given.against.empty()) return Verification(given, context).run();
-  const std::vector<NamedSet> sets = sets_of(given, context);
-  if (sets.size() > 1) return verify_sets(given, sets, context);
+  catalog::ShardSet all = resolve(given, context);
+  if (!given.against.empty()) return Verification(given, std::move(all), context).run();
+  const std::vector<NamedSet> sets = sets_of(given, all);
+  if (sets.size() > 1) return verify_sets(given, sets, all, context);
   VerifyOptions options = given;
   if (sets.size() == 1 && !sets.front().folder.empty()) options.shards = sets.front().options.shards;
-  return Verification(options, context).run();
+  return Verification(options, std::move(all), context).run();
 }
 
 void VerifyOptions::describe(FieldList& v) {

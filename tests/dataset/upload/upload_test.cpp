@@ -119,7 +119,8 @@ TEST_CASE("what is there already is compared and not sent again, whatever the st
   }
 }
 
-TEST_CASE("a set that has grown is sent to where it was before: new shards, indexes of the whole set, the manifest last") {
+TEST_CASE(
+    "a set that has grown is sent to where it was before: new shards, indexes of the whole set, the manifest last") {
   Fixture set;
   FakeSource whole = set.source;
   formats::Manifest earlier = formats::read_manifest(whole.content.at("manifest.json"), "");
