@@ -247,9 +247,9 @@ class Table(RemedyTest):
         for content in (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", b"short", b"<html>" * 200):
             (self.folder / self.shards / "a.tar").write_bytes(content)
             (advice,) = self.found(self.shards)
-            self.assertIn("a.tar' should have: fetch or restore it; --salvage of reshard leaves it out", advice)
+            self.assertIn("a.tar' is unknown: fetch or restore it; --salvage of reshard leaves it out", advice)
             refused = self.call("shardctl", "reshard", self.shards, "OUT")
-            self.assert_error(refused, 4, "a.tar", "nothing tells how many samples it should have")
+            self.assert_error(refused, 4, "a.tar", "the number of its samples is unknown")
             self.assertNotIn("`shardctl", refused.stderr)
 
     def test_a_copy_of_a_shard_is_left_out_and_not_marked(self):

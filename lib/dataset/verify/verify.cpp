@@ -481,7 +481,7 @@ class Verification {
       advise("", "the shards have no intact sample that could be written again: make them again from their source");
     } else if (repairable && repairs.salvage && !unknown_shard_.empty()) {
       advise("",
-             fmt::format("nothing tells how many samples '{}' should have: fetch or restore it; --salvage of reshard "
+             fmt::format("the number of samples of '{}' is unknown: fetch or restore it; --salvage of reshard "
                          "leaves it out",
                          unknown_shard_));
     } else if (repairable) {
