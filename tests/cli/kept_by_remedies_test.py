@@ -161,6 +161,11 @@ def packed(tars):
 
 
 @damage
+def packed_beside(tars):
+    tars[0].with_suffix(".tar.gz").write_bytes(gzip.compress(tars[0].read_bytes()))
+
+
+@damage
 def joined(tars):
     tars[0].write_bytes(tars[0].read_bytes() + tars[1].read_bytes())
     tars[1].unlink()
@@ -346,7 +351,7 @@ class Kept(RemedyTest):
         for line in lines:
             advice += [([command], line) for command in re.findall(r"`([^`]+)`", line) if " FILE" not in command]
         refused = self.call("shardctl", "reshard", "set", "OUT")
-        advice += [([one], text) for commands, text in self.printed(refused) for one in commands if refused.returncode != 0]
+        advice += [([one], text) for said in (verified, refused) for commands, text in self.printed(said) for one in commands]
         followed = 0
         for commands, text in advice:
             self.assertNotRegex(commands[0], r"^\s*(mv|rm|mkdir)\b|&& *(mv|rm) ")
