@@ -231,7 +231,7 @@ class Kept(RemedyTest):
 
     def printed(self, finished):
         """Lists of commands in the order in which they are to be typed, each with the text around it."""
-        text = " ".join((finished.stdout + finished.stderr).split())
+        text = " ".join(finished.stderr.split())
         for sentence in re.split(r"(?<=[^.])\. If |, or (?=with|`)", text):
             commands = [one for one in re.findall(r"`([^`]+)`", sentence) if not re.search(r"^git |NAME|\.\.\.", one)]
             if commands:
