@@ -83,7 +83,8 @@ namespace {
 
 /// Whether the source has an image of this name but for the extension, as tables of ids write it.
 bool is_id_of_image(const std::string& text, const SourceFolder& source) {
-  if (source.store || text.empty() || text.starts_with('/') || text.ends_with('/')) return false;
+  const net::StoreScheme* store = net::find_store_scheme(source.path);
+  if ((store && store->is_web) || text.empty() || text.starts_with('/') || text.ends_with('/')) return false;
   const std::size_t name = text.rfind('/') + 1;  // npos + 1 is 0
   const std::vector<io::ObjectInfo> files = list_files(source, text.substr(0, name == 0 ? 0 : name - 1));
   const std::string start = text.substr(name) + '.';

@@ -1,7 +1,9 @@
 #include "catalog/kept_files.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +15,6 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
-#include "core/units.hpp"
 
 namespace shardkit::catalog {
 namespace {
@@ -42,33 +43,34 @@ bool is_coco_about(const std::string& file, const SourceFolder& source, const Im
 
 }  // namespace
 
-std::string unlabeled_command(const SourceFolder& source, const std::string& folder) {
-  const SourceFolder images =
-      source.store ? SourceFolder(source.path_of(folder), true, source.inputs) : source.below(folder);
-  ScanOptions options{.allow_empty = true, .unlabeled = true};
-  std::string words = " --unlabeled";
-  std::string left_out;
-  if (const auto scan = scan_quietly(images, options)) {
-    for (const std::string& name : scan->ignored.first) {
-      if (!is_coco_name(name) || !is_coco_about(images.path_of(name), images, *scan)) continue;
-      words += " --metadata " + shell_word(images.path_of(name));
-      break;
-    }
-    for (const auto& [kind, count] : scan->ignored.kinds) {
-      const bool is_read = kind == ".json" && words.find(" --metadata ") != std::string::npos;
-      std::uint64_t left = is_read ? count - 1 : count;
-      options.sidecars.push_back(kind);
-      if (const auto with =
-              kind.starts_with('.') && !is_coco_name(kind) ? scan_quietly(images, options) : std::nullopt) {
-        const auto still = with->ignored.kinds.find(kind);
-        left = still == with->ignored.kinds.end() ? 0 : still->second;
-      }
-      if (left < count && !is_read) words += " --sidecar " + kind;
-      if (left == count) options.sidecars.pop_back();
-      if (left > 0) left_out += fmt::format("{}{} {}", left_out.empty() ? ", which leaves out " : ", ", left, kind);
+std::string command_that_keeps(const SourceFolder& source, const std::string& folder, std::string words, bool labeled) {
+  const SourceFolder images = source.store ? SourceFolder(folder, true, source.inputs) : SourceFolder(folder);
+  ScanOptions options{.allow_empty = true, .unlabeled = !labeled};
+  const auto scan = scan_quietly(images, options);
+  std::map<std::string, std::uint64_t> left = scan ? scan->ignored.kinds : std::map<std::string, std::uint64_t>();
+  for (const auto& [kind, count] : left) {
+    if (kind.starts_with('.') && !is_coco_name(kind)) options.sidecars.push_back(kind);
+  }
+  if (const auto with = options.sidecars.empty() ? std::nullopt : scan_quietly(images, options)) {
+    for (const std::string& kind : options.sidecars) {
+      const auto found = with->ignored.kinds.find(kind);
+      const std::uint64_t still = found == with->ignored.kinds.end() ? 0 : found->second;
+      if (still < left[kind]) words += " --sidecar " + shell_word(kind);
+      left[kind] = still;
     }
   }
-  return remedy::in_text(remedy::convert(images.path, words)) + left_out;
+  for (const std::string& name : scan ? scan->ignored.first : std::set<std::string>()) {
+    if (!is_coco_name(name) || !is_coco_about(images.path_of(name), images, *scan)) continue;
+    words += " --metadata " + shell_word(images.path_of(name));
+    --left[".json"];
+    break;
+  }
+  std::vector<std::string> counts;
+  for (const auto& [kind, count] : left) {
+    if (count > 0) counts.push_back(fmt::format("{} {}", count, kind));
+  }
+  return remedy::in_text(remedy::convert(images.path, words)) +
+         (counts.empty() ? "" : fmt::format(", which leaves out {}", fmt::join(counts, " and ")));
 }
 
 }  // namespace shardkit::catalog

@@ -101,7 +101,7 @@ namespace {
 
 /// How to convert these class folders with labels of one file.
 std::string with_class_map(const SourceFolder& source, const remedy::Named& folders, const std::string& first) {
-  const std::string convert = remedy::in_text(remedy::convert(first, " --class-map classes.txt"));
+  const std::string convert = command_that_keeps(source, first, " --class-map classes.txt", true);
   if (source.store) return fmt::format("list the class folders in classes.txt, one per line, then {}", convert);
   return fmt::format("{}, then {}", remedy::in_text(remedy::list_classes(folders)), convert);
 }
@@ -109,7 +109,7 @@ std::string with_class_map(const SourceFolder& source, const remedy::Named& fold
 /// What to do with sets that have class folders, `labeled` of them.
 std::string advice_for_labeled(const SourceFolder& source, const std::vector<std::string>& labeled) {
   const std::string first = source.path_of(labeled.front());
-  if (labeled.size() == 1) return fmt::format("convert it alone: {}", remedy::in_text(remedy::convert(first, "")));
+  if (labeled.size() == 1) return fmt::format("convert it alone: {}", command_that_keeps(source, first, "", true));
   remedy::Named folders;
   for (const std::string& name : labeled) folders.push_back(source.path_of(name));
   return fmt::format("convert each with the classes of all: {}, and so on", with_class_map(source, folders, first));
@@ -119,7 +119,7 @@ std::string advice_for_labeled(const SourceFolder& source, const std::vector<std
 std::string advice_for_unlabeled(const SourceFolder& source, const std::string& set) {
   const std::string folder = source.path_of(set);
   return fmt::format("{}, or with labels from a table {}, because it has no class folders",
-                     unlabeled_command(source, set),
+                     command_that_keeps(source, folder, " --unlabeled", false),
                      remedy::in_text(remedy::convert(folder, " --list FILE.csv --label-column NAME")));
 }
 

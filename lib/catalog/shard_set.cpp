@@ -310,7 +310,7 @@ ShardSet resolve_shards(const std::vector<std::string>& operands, SetVerb verb, 
     context.warn("compressed_passed_over", "'{}'{} compressed and skipped; {} reads such tars and writes plain ones",
                  compressed.front(),
                  compressed.size() == 1 ? std::string(" is") : fmt::format(" and {} more are", compressed.size() - 1),
-                 remedy::in_text(remedy::reshard_unread(operands)));
+                 remedy::in_text(remedy::reshard(operands)));
   }
   return set;
 }

@@ -15,13 +15,13 @@
 /// |---|---|---|
 /// | reshard --salvage | what follows the damage of a shard, samples that changed | manifest and indexes, else bytes |
 /// | reshard --drop-bad, convert --on-bad skip | bad samples | verify, convert |
-/// | reshard --merge-classes | nothing, if the names can be told apart | |
+/// | reshard --merge-classes | nothing; refused for names that were not UTF-8 | |
 /// | reshard without a copy of a shard | nothing | |
 /// | convert of a tree | files that no option takes | the listing |
 /// | from_parquet | NaN becomes null | its message |
 /// | index --replace | class names and paths | its message, in words |
 ///
-/// Where that cannot be counted, as for a shard that is no tar and in no manifest, no command is printed. None moves or
+/// Where that cannot be counted, as for a pointer to a shard without a manifest, no command is printed. None moves or
 /// removes files of the user.
 namespace shardkit::remedy {
 

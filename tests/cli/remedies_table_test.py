@@ -109,6 +109,12 @@ class Table(RemedyTest):
             self.follow(self.advised(self.call(*arguments), 2)[0])
             self.shardctl(*arguments[1:], "--label-column", "label")
             self.assertEqual(self.shardctl("stat", f"out-{name}")["samples"], 2)
+        (self.folder / "ids.csv").write_text("a,cat\nb,dog\n")
+        for column in ((), ("--path-column", "a")):
+            (command,) = self.advised(self.call("shardctl", "convert", "pool", "out-ids", "--list", "ids.csv", *column), 2)
+        self.follow(command)
+        self.shardctl("convert", "pool", "out-ids", "--list", "ids.csv", "--label-column", "label")
+        self.assertEqual(self.shardctl("stat", "out-ids")["samples"], 2)
 
     def test_row_from_parquet(self):
         self.pool()
@@ -229,12 +235,61 @@ class Table(RemedyTest):
         self.sound("OUT")
         self.follow(self.advised(self.call("shardctl", "reshard", self.shards, f"new {AWKWARD}"), 4)[0]
                     if b"image" in (self.folder / self.shards / "a.tar").read_bytes()[-200:] else "true")
-        for length in (0, 100, 2600):
+        for length in (0, 2600):
             self.write_shards(a=self.samples(*range(8)))
             self.cut(length=length)
             shutil.rmtree(self.folder / "OUT")
             self.follow_all(self.found(self.shards))
             self.sound("OUT")
+
+    def test_no_command_leaves_out_a_shard_whose_samples_nothing_counts(self):
+        self.write_shards(a=self.samples(*range(8)), b=self.samples(*range(8, 12)))
+        for content in (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", b"short", b"<html>" * 200):
+            (self.folder / self.shards / "a.tar").write_bytes(content)
+            (advice,) = self.found(self.shards)
+            self.assertIn("a.tar' is unknown: fetch or restore it; --salvage of reshard leaves it out", advice)
+            refused = self.call("shardctl", "reshard", self.shards, "OUT")
+            self.assert_error(refused, 4, "a.tar", "the number of its samples is unknown")
+            self.assertNotIn("`shardctl", refused.stderr)
+
+    def test_a_copy_of_a_shard_is_left_out_and_not_marked(self):
+        self.write_shards(a=self.samples(1, 2), b=self.samples(3, 4))
+        folder = self.folder / self.shards
+        shutil.copy(folder / "b.tar", folder / "b (1).tar")
+        words, command = self.found(self.shards)
+        self.assertIn("b (1).tar' (2 repeated samples): without it:", words)
+        self.assertNotIn("--mark-duplicates", command)
+        self.follow(command)
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 4)
+        refused = self.call("shardctl", "reshard", self.shards, "other")
+        self.assert_error(refused, 4, "has the same bytes as", "by naming the other tars")
+        self.assertNotIn("`", refused.stderr)
+
+    def test_shards_under_other_names_are_not_given_up(self):
+        for path in self.converted()[1:]:
+            path.rename(path.with_name(f"x {path.name}"))
+        for command in self.advised(self.call("shardctl", "reshard", self.shards, "new"), 4):
+            self.assertNotIn("--salvage", command)
+            self.follow(command)
+        self.sound("OUT")
+        self.assertEqual(self.shardctl("stat", "OUT")["samples"], 90)
+        self.assertEqual(len(json.loads((self.folder / "OUT/manifest.json").read_text())["classes"]), 3)
+
+    def test_sets_with_a_table_each_are_converted_with_the_classes_of_all(self):
+        for name in ("train/a", "train/b", "train/c", "val/b", "val/c"):
+            path = self.folder / f"sets/{name}/{name.replace('/', '_')}.jpg"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(fake_jpeg(name.encode()))
+        (self.folder / "FILE").mkdir()
+        refused = self.call("shardctl", "convert", "sets", "DST", "--metadata", "table.csv")
+        classes, convert = self.advised(refused, 2)
+        self.follow(classes)
+        for part in ("train", "val"):
+            rows = [f"{path.parent.name}/{path.name}" for path in (self.folder / f"sets/{part}").glob("*/*.jpg")]
+            (self.folder / "table.csv").write_text("path\n" + "\n".join(rows) + "\n")
+            self.follow(convert.replace("train", part).replace("FILE", "table.csv"))
+        self.assertEqual(self.call("shardctl", "verify", "DST").returncode, 0)
 
     def test_row_salvage_of_a_compressed_tar_that_is_cut(self):
         noise = [(f"{n:03}.{extension}", content) for n in range(9)

@@ -31,7 +31,7 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
 
 std::string advice_for_conflicts(const LabelComparison& labels, const std::string& merge) {
   if (labels.unclear_name.empty()) return merge;
-  return fmt::format("class names such as '{}' were not UTF-8 and cannot be told apart: convert these sources again",
+  return fmt::format("class names such as '{}' were not UTF-8 and may be equal for different classes: convert these sources again",
                      labels.unclear_name);
 }
 

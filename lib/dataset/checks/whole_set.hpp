@@ -20,7 +20,7 @@ struct LabelComparison {
   std::string unclear_name = {};
 };
 LabelComparison compare_labels(const catalog::FolderManifests& manifests);
-/// What to do about its conflicts: `merge`, a command that merges the classes by name, unless that cannot be told.
+/// What to do about its conflicts: `merge`, a command that merges the classes by name, unless a name is unclear.
 std::string advice_for_conflicts(const LabelComparison& labels, const std::string& merge);
 
 /// The source files that the plans and indexes of the shards name as left out, with the reasons, by path. A plan or

@@ -184,13 +184,13 @@ class FolderSource final : public SampleSource {
     std::string why;
     if (is_image_member(member.extension, content)) why = image_problem(content, file.extension, path);
     if (why.empty() && &file == &sample.image && rules_.resize) why = resize_image(file, content);
-    const bool is_empty = why.empty() && &file == &sample.image && content.empty();
+    const bool is_empty = rules_.validate != Validate::none && &file == &sample.image && content.empty();
     if (why.empty() && !is_empty) return std::nullopt;
     if (source_.on_bad == OnBad::keep) {
       ++counts_.kept_bad;
       return std::nullopt;
     }
-    const Fault fault{is_empty ? "is an empty file" : "is a bad image: " + why};
+    const Fault fault{why.empty() ? "is an empty file" : "is a bad image: " + why};
     return bad_file(path, file, {.state = file}, fmt::format("'{}' {}", path, fault.text), fault);
   }
 

@@ -151,14 +151,14 @@ std::uint64_t settle_duplicate_keys(SampleTable& table, GatheredSamples& gathere
   if (last.repeated_keys() == 0) return settler.joined();
   const formats::MovedSample first = table.read(last.refused().first);
   const formats::MovedSample second = table.read(last.refused().second);
-  const std::string& one = inputs.tars[first.input].path;
-  const std::string& other = inputs.tars[second.input].path;
-  const auto hash = [&](const std::string& path) { return xxh3_128(*inputs.files->open(path)); };
-  const bool is_copy = one != other && inputs.tars[first.input].tar_bytes() == inputs.tars[second.input].tar_bytes() &&
-                       hash(one) == hash(other);
-  if (is_copy && !options.mark_duplicates) {
-    throw Error(ErrorCode::conflict, At{other},
-                "'{}' has the same bytes as '{}': leave one of them out by naming the other tars", other, one);
+  const ReshardInput& one = inputs.tars[first.input];
+  const ReshardInput& other = inputs.tars[second.input];
+  const auto hash = [&](const ReshardInput& tar) { return xxh3_128(*inputs.files->open(tar.tar())); };
+  const bool may_be_copy = first.input != second.input && one.tar_bytes() == other.tar_bytes();
+  if (may_be_copy && !options.mark_duplicates && hash(one) == hash(other)) {
+    throw Error(ErrorCode::conflict, At{other.path},
+                "'{}' has the same bytes as '{}': leave one of them out by naming the other tars", other.path,
+                one.path);
   }
   const std::uint64_t keys = last.repeated_keys();
   const std::string more = keys > 1 ? fmt::format(" ({} exist twice in total)", format_count(keys, "key")) : "";

@@ -7,8 +7,8 @@ namespace {
 void describe_filters(FieldList& v, ReshardOptions& options) {
   v.topic("Samples to take");
   v.field({"class",
-           "keep only samples of this class: its name in the inputs' manifest, or its label; name:2 and label:2 tell "
-           "them apart; may be repeated",
+           "keep only samples of this class: its name in the inputs' manifest, or its label; name:2 and label:2 distinguish "
+           "them; may be repeated",
            "NAME|LABEL", kPlanned},
           options.classes);
   v.field({"key",

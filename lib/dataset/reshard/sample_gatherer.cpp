@@ -205,7 +205,7 @@ class SampleGatherer {
     const auto had = expected(tar);
     if (!had) {
       throw Error(error.code(), At{tar.path, 0},
-                  "{}; nothing tells how many samples it should have: fetch or restore it; --salvage leaves it out",
+                  "{}; the number of its samples is unknown: fetch or restore it; --salvage leaves it out",
                   error.what());
     }
     throw Error(error.code(), At{tar.path, 0}, "{}; {} leaves out its {}", error.what(),

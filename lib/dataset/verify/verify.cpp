@@ -266,7 +266,7 @@ class Verification {
   /// Shards with the bytes of another one: all but the listed one, or the one with the shortest name.
   std::set<std::size_t> copies() {
     std::set<std::size_t> copies;
-    if (found_[ProblemCode::duplicate_key] == 0) return copies;
+    if (found_[ProblemCode::duplicate_key] == 0 || needs_[Remedy::move_away] > 0) return copies;
     const auto rank = [&](std::size_t i) {
       const std::string& path = set_.shards[i].path;
       return std::tuple(expected_[i].manifest == nullptr, path.size(), std::string_view(path));
@@ -481,7 +481,7 @@ class Verification {
       advise("", "the shards have no intact sample that could be written again: make them again from their source");
     } else if (repairable && repairs.salvage && !unknown_shard_.empty()) {
       advise("",
-             fmt::format("nothing tells how many samples '{}' should have: fetch or restore it; --salvage of reshard "
+             fmt::format("the number of samples of '{}' is unknown: fetch or restore it; --salvage of reshard "
                          "leaves it out",
                          unknown_shard_));
     } else if (repairable) {

@@ -98,8 +98,14 @@ TEST_CASE("directory and special_file: warned about") {
   check_only(with([](TarBuilder& b) { b.member({.name = "p", .type = '6'}, ""); }), "special_file", kWarning, "p");
 }
 
-TEST_CASE("empty_member: warned about") {
-  check_only(with([](TarBuilder& b) { b.sample("b", "", "1"); }), "empty_member", kWarning, "b.jpg");
+TEST_CASE("empty_member: warned about, and an error if it is all data of the sample") {
+  const auto data = with([](TarBuilder& b) { b.sample("b", "", "1"); });
+  CHECK(problem(data, "empty_member").severity == kWarning);
+  CHECK(problem(data, "empty_member").key == "b.jpg");
+  CHECK(problem(data, "orphan_member").severity == kError);
+  const auto field = with([](TarBuilder& b) { b.file("b.seg.png", "").sample("b", "i", "1"); });
+  CHECK(problem(field, "empty_member").key == "b.seg.png");
+  CHECK(field.errors == 0);
 }
 
 TEST_CASE("unsafe_name: an error for '..', a leading slash and a NUL") {
