@@ -383,7 +383,7 @@ class Releasing(CacheTest):
     PLAIN = {key: value for key, value in os.environ.items() if not key.startswith(("POD_", "SLURM_", "KUBERNETES_"))}
 
     def test_the_pod_or_the_job_is_the_default_owner(self):
-        for environment, owner in (({"POD_NAME": "train-0"}, "train-0"), ({"SLURM_JOB_ID": "7"}, "slurm-7"),
+        for environment, owner in (({"POD_NAMESPACE": "a", "POD_NAME": "train-0"}, "a/train-0"), ({"SLURM_JOB_ID": "7"}, "slurm-7"),
                                    ({"POD_UID": "0c5e", "POD_NAME": "train-0"}, "0c5e")):
             environment = {**self.PLAIN, **environment}
             finished = run("shardctl", *self.command("a"), env=environment)
