@@ -103,18 +103,6 @@ std::string run_labels(const Report& report) {
   return text;
 }
 
-/// Whether `labels`, as metric_label() writes them, contain one of this name.
-bool has_label(std::string_view labels, std::string_view name) {
-  while (!labels.empty()) {
-    const std::size_t sign = labels.find('=');
-    if (labels.substr(0, sign) == name) return true;
-    std::size_t end = sign + 2;  // after the quote
-    while (end < labels.size() && labels[end] != '"') end += labels[end] == '\\' ? 2 : 1;
-    labels.remove_prefix(std::min(end + 2, labels.size()));  // with quote and comma
-  }
-  return false;
-}
-
 /// Gauges in the order of their first series; the format wants all series of a name together.
 class Gauges {
  public:
@@ -158,7 +146,7 @@ class Gauges {
       name = std::string_view(prefix).substr(prefix.rfind('_') + 1);
       name.remove_suffix(1);
     }
-    const bool taken = has_label(labels, name);  // by an operand
+    const bool taken = ("," + labels).find(fmt::format(",{}=\"", name)) != std::string::npos;  // by an operand
     const std::string own = taken ? fmt::format("item_{}", name) : std::string(name);
     add(item.children, prefix,
         fmt::format("{}{}{}", labels, labels.empty() ? "" : ",", metric_label(own, plain_text(*label))));

@@ -80,8 +80,8 @@ inline constexpr double kLongestLease = 100.0 * 366 * 86'400;  ///< seconds, so 
 system::WallTime lease_end(system::WallTime now, double seconds);
 
 /// The id of this job's leases: the pod's UID, else its namespace and name ("train/worker-0"), the Slurm job
-/// ("slurm-<id>"), or in a pod both ("slurm-<id>@<pod>"). Empty if neither is known. Names of hosts and pods alone are
-/// no ids: pods in two namespaces, or with hostNetwork, share them.
+/// ("slurm-<id>"), or in a pod both ("slurm-<id>@<pod>"). Empty if neither is known. The name of a pod or host alone
+/// is not an id: pods in two namespaces, or with hostNetwork, share it.
 std::string job_lease_id(const system::EnvironmentLookup& environment,
                          const std::string& kubelets_uid = system::pod_uid());
 /// The `given` id, else that of this job. Throws Error{usage} for control characters, which no list of leases could

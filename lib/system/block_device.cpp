@@ -1,6 +1,7 @@
 #include "system/block_device.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -223,15 +224,16 @@ std::vector<DiskCounters> lines_of(const std::string& disk, const DiskTable& tab
   return lines;
 }
 
-void add(const DiskCounters& more, DiskCounters& sum) {
-  sum.reads += more.reads;
-  sum.read_bytes += more.read_bytes;
-  sum.read_wait_seconds += more.read_wait_seconds;
-  sum.queue_seconds += more.queue_seconds;
-  sum.writes += more.writes;
-  sum.written_bytes += more.written_bytes;
-  sum.write_wait_seconds += more.write_wait_seconds;
-  sum.busy_seconds += more.busy_seconds;
+/// The sum or the difference.
+DiskCounters combined(const DiskCounters& a, const DiskCounters& b, const auto& operation) {
+  return {operation(a.reads, b.reads),
+          operation(a.read_bytes, b.read_bytes),
+          operation(a.read_wait_seconds, b.read_wait_seconds),
+          operation(a.queue_seconds, b.queue_seconds),
+          operation(a.writes, b.writes),
+          operation(a.written_bytes, b.written_bytes),
+          operation(a.write_wait_seconds, b.write_wait_seconds),
+          operation(a.busy_seconds, b.busy_seconds)};
 }
 
 /// Takes away `less`, which may be a little more because lines are read while the disk works.
@@ -264,7 +266,7 @@ std::optional<DiskCounters> read_disk_counters(const std::string& device, const 
   for (const std::string& disk : counted.disks) {
     const auto lines = lines_of(disk, table);
     if (lines.empty()) return std::nullopt;
-    for (const DiskCounters& line : lines) add(line, sum);
+    for (const DiskCounters& line : lines) sum = combined(sum, line, std::plus<>());
   }
   for (const auto& [array, members] : counted.arrays) count_once(array, members, table, sum);
   sum.busy_seconds /= static_cast<double>(counted.disks.size());
@@ -286,14 +288,7 @@ std::optional<DiskCounters> disk_growth(const DiskMoment& before, const DiskMome
   }
   const std::uint64_t own = after.own_reads - std::min(before.own_reads, after.own_reads);
   if (own > b.read_bytes - a.read_bytes + kOfOtherDisks + own / 10) return std::nullopt;
-  return DiskCounters{b.reads - a.reads,
-                      b.read_bytes - a.read_bytes,
-                      b.read_wait_seconds - a.read_wait_seconds,
-                      b.queue_seconds - a.queue_seconds,
-                      b.writes - a.writes,
-                      b.written_bytes - a.written_bytes,
-                      b.write_wait_seconds - a.write_wait_seconds,
-                      b.busy_seconds - a.busy_seconds};
+  return combined(b, a, std::minus<>());
 }
 
 }  // namespace shardkit::system

@@ -264,7 +264,7 @@ TEST_CASE("a changed byte makes a lease damaged, or does not matter") {
 TEST_CASE("ids of leases have no control characters, wherever they come from") {
   const system::EnvironmentLookup none = [](const std::string&) { return std::nullopt; };
   const system::EnvironmentLookup pod = [](const std::string& name) {
-    return name == "POD_NAME" ? std::optional<std::string>("a\nb") : std::nullopt;
+    return name == "POD_UID" ? std::optional<std::string>("a\nb") : std::nullopt;
   };
   CHECK(lease_id_of("job 7, é", none) == "job 7, é");
   CHECK(lease_id_of("", none).empty());
