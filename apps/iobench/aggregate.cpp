@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,11 +42,14 @@ cli::Answer answer_aggregate(const bench::AggregateResult& result) {
   answer.tone = result.has_findings() ? Tone::bad : Tone::good;
   if (result.ceiling) answer.remarks.push_back(result.ceiling->text);
   answer.body = body_of(result);
-  for (std::size_t i = 0; i < std::min<std::size_t>(result.left_out.size(), 5); ++i) {
-    answer.hints.push_back(fmt::format("left out: {}: {}", result.left_out[i].file, result.left_out[i].reason));
-  }
-  if (result.left_out.size() > 5)
-    answer.hints.push_back(fmt::format("{} more are left out", result.left_out.size() - 5));
+  const auto in_table = [&](const bench::LeftOut& left_out) {
+    return std::ranges::find(result.rows, left_out.file, &bench::FleetNode::file) != result.rows.end();
+  };
+  auto others = result.left_out;
+  std::erase_if(others, in_table);
+  for (const auto& file : others | std::views::take(5))
+    answer.hints.push_back(fmt::format("left out: {}: {}", file.file, file.reason));
+  if (others.size() > 5) answer.hints.push_back(fmt::format("{} more are left out", others.size() - 5));
   if (!result.suspects.empty()) {
     answer.hints.push_back(
         fmt::format("measure {} again, add the result to the others, and aggregate again: a second slow run confirms "

@@ -146,7 +146,7 @@ class Gauges {
       name = std::string_view(prefix).substr(prefix.rfind('_') + 1);
       name.remove_suffix(1);
     }
-    const bool taken = labels.find(fmt::format("{}=\"", name)) != std::string::npos;  // by an operand
+    const bool taken = ("," + labels).find(fmt::format(",{}=\"", name)) != std::string::npos;  // by an operand
     const std::string own = taken ? fmt::format("item_{}", name) : std::string(name);
     add(item.children, prefix,
         fmt::format("{}{}{}", labels, labels.empty() ? "" : ",", metric_label(own, plain_text(*label))));

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace shardkit {
@@ -65,7 +66,12 @@ std::string_view remedy_of(int error_number) {
   if (error_number == ENFILE) return "; raise the system limit of open files, fs.file-max";
   if (error_number == EDQUOT)
     return "; the disk may have space, but its owner has used up a quota: remove files, or raise the quota";
-  if (error_number == EFBIG) return "; raise the limit of file sizes with 'ulimit -f unlimited'";
+  if (error_number == EFBIG) {
+    rlimit limit{};
+    const bool is_limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return is_limited ? "; raise the limit of file sizes with 'ulimit -f unlimited'"
+                      : "; its file system cannot hold a file of this size: use another one, or smaller shards";
+  }
   return {};
 }
 

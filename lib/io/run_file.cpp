@@ -93,8 +93,8 @@ std::string describe(const Run& run) {
 }
 
 LockReach lock_reach(const std::string& folder) {
-  return system::has_remote_cache(system::storage_of(folder).storage_class) ? LockReach::perhaps_not
-                                                                            : LockReach::everyone;
+  const bool is_local = system::locality_of(system::storage_of(folder).file_system) == system::Locality::local;
+  return is_local ? LockReach::everyone : LockReach::perhaps_not;
 }
 
 RunFile::RunFile(OutputFiles& files, std::string folder)

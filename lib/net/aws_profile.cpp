@@ -20,18 +20,19 @@ namespace {
 constexpr std::uint64_t kLargestFile = 1U << 20U;
 constexpr std::string_view kBlanks = " \t\r";
 
-/// What a section "<kind> <name>" names; empty for sections of another kind.
+/// What a section "<kind> <name>" names, which may be in quotes; empty for sections of another kind.
 std::optional<std::string> name_after(std::string_view kind, std::string_view section) {
   if (!section.starts_with(kind) || section.size() == kind.size()) return std::nullopt;
   if (kBlanks.find(section[kind.size()]) == std::string_view::npos) return std::nullopt;
-  return std::string(system::trimmed(section.substr(kind.size())));
+  std::string_view name = system::trimmed(section.substr(kind.size()));
+  const bool is_quoted = name.size() > 1 && (name[0] == '"' || name[0] == '\'') && name.back() == name[0];
+  if (is_quoted) name = name.substr(1, name.size() - 2);
+  return std::string(name);
 }
 
 /// The name under which the settings below a section line "[...]" are kept; empty for sections of other things.
 std::optional<std::string> kept_as(std::string_view line, bool is_config) {
-  const std::size_t end = line.find(']');
-  if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view name = system::trimmed(line.substr(1, end - 1));
+  const std::string_view name = line.substr(1, line.rfind(']') - 1);
   if (is_config) {
     if (auto profile = name_after("profile", name)) return profile;
     if (const auto services = name_after("services", name)) return services_section(*services);
@@ -40,46 +41,103 @@ std::optional<std::string> kept_as(std::string_view line, bool is_config) {
   return std::string(name);
 }
 
+/// "~/x" and "$HOME/x"; other variables are not replaced.
+std::string expanded(const std::string& path, const std::string& home) {
+  for (const std::string_view start : {"~/", "$HOME/", "${HOME}/"}) {
+    if (path.starts_with(start)) return home + "/" + path.substr(start.size());
+  }
+  return path;
+}
+
+/// Reads a file as Python's configparser does, because botocore is the owner of the format: a line that is indented
+/// more than the setting above it goes on with that. Other SDKs cut values at " #", and so does this.
+class ProfileReader {
+ public:
+  ProfileReader(bool is_config, const std::string& file, std::map<std::string, AwsProfile>& profiles)
+      : is_config_(is_config), file_(file), profiles_(profiles) {}
+
+  void line(std::string_view text) {
+    ++number_;
+    const std::string_view content = system::trimmed(text);
+    if (content.empty() || content.starts_with('#') || content.starts_with(';')) return;
+    const std::size_t indent = text.find_first_not_of(kBlanks);
+    if (!name_.empty() && indent > indent_) return go_on(content);
+    indent_ = indent;
+    if (content.starts_with('[') && content.rfind(']') != std::string_view::npos) {
+      const auto name = kept_as(content, is_config_);
+      profile_ = name ? &profiles_[*name] : &other_;
+      name_.clear();
+      return;
+    }
+    const std::size_t sign = content.find_first_of("=:");
+    if (sign == std::string_view::npos || profile_ == nullptr) refuse(content);
+    name_ = lower_case(system::trimmed(content.substr(0, sign)));
+    (*profile_)[name_] = value_of(content.substr(sign + 1));
+    is_section_ = profile_->at(name_).empty();
+  }
+
+ private:
+  /// Settings of a nested section, or more of a value.
+  void go_on(std::string_view content) {
+    if (!is_section_) {
+      (*profile_)[name_] += fmt::format("\n{}", content);
+      return;
+    }
+    const std::size_t sign = content.find('=');
+    if (sign == std::string_view::npos) refuse(content);
+    const std::string name = lower_case(system::trimmed(content.substr(0, sign)));
+    (*profile_)[fmt::format("{}.{}", name_, name)] = value_of(content.substr(sign + 1));
+  }
+
+  static std::string value_of(std::string_view text) {
+    return std::string(system::trimmed(text.substr(0, std::min(text.find(" #"), text.find(" ;")))));
+  }
+
+  [[noreturn]] void refuse(std::string_view content) const {
+    const bool is_lost = profile_ == nullptr;
+    throw Error(ErrorCode::usage, At{file_}, "line {} of '{}' is {}; correct it", number_, file_,
+                is_lost                    ? "in no section, such as [default]"
+                : content.starts_with('[') ? "a section without ']'"
+                                           : "not NAME = VALUE");
+  }
+
+  bool is_config_;
+  const std::string& file_;
+  std::map<std::string, AwsProfile>& profiles_;
+  AwsProfile other_;  ///< settings of other sections
+  AwsProfile* profile_ = nullptr;
+  std::string name_;  ///< of the last setting
+  bool is_section_ = false;
+  std::size_t indent_ = 0;
+  std::size_t number_ = 0;
+};
+
 }  // namespace
 
 std::string services_section(const std::string& name) { return fmt::format("[services {}]", name); }
 
-void read_profiles(std::string_view text, bool is_config, std::map<std::string, AwsProfile>& profiles) {
-  AwsProfile* profile = nullptr;
-  std::string nested;  // of "s3 =" with indented lines below
+void read_profiles(std::string_view text, bool is_config, const std::string& file,
+                   std::map<std::string, AwsProfile>& profiles) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  ProfileReader reader(is_config, file, profiles);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+    reader.line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string_view content = system::trimmed(line);
-    if (content.empty() || content.starts_with('#') || content.starts_with(';')) continue;
-    if (line.starts_with('[')) {
-      const auto name = kept_as(content, is_config);
-      profile = name ? &profiles[*name] : nullptr;
-      nested.clear();
-      continue;
-    }
-    const std::size_t equals = content.find('=');
-    if (profile == nullptr || equals == std::string_view::npos) continue;
-    std::string name = lower_case(system::trimmed(content.substr(0, equals)));
-    std::string_view value = system::trimmed(content.substr(equals + 1));
-    value = system::trimmed(value.substr(0, std::min(value.find(" #"), value.find(" ;"))));
-    const bool is_nested = kBlanks.find(line.front()) != std::string_view::npos && !nested.empty();
-    if (!is_nested) nested = value.empty() ? name : "";
-    if (is_nested) name = fmt::format("{}.{}", nested, name);
-    (*profile)[name] = value;
   }
 }
 
 AwsProfiles::AwsProfiles(const CloudEnvironment& around) {
   const std::string home = around.environment("HOME").value_or("");
   const auto path = [&](const char* variable, const char* name) {
-    return around.environment(variable).value_or(fmt::format("{}/.aws/{}", home, name));
+    const auto given = around.environment(variable);
+    return given ? expanded(*given, home) : fmt::format("{}/.aws/{}", home, name);
   };
   const std::string config = path("AWS_CONFIG_FILE", "config");
   const std::string credentials = path("AWS_SHARED_CREDENTIALS_FILE", "credentials");
-  read_profiles(around.file(config).value_or(""), true, profiles_);
-  read_profiles(around.file(credentials).value_or(""), false, profiles_);
+  read_profiles(around.file(config).value_or(""), true, config, profiles_);
+  read_profiles(around.file(credentials).value_or(""), false, credentials, profiles_);
   file_names_ = fmt::format("'{}' and '{}'", config, credentials);
 }
 
@@ -126,7 +184,11 @@ class ProfileCredentials {
     const auto setting = [&](const char* key) { return profiles.get(name, key); };
     const bool seen = !above.insert(name).second;
     if (!setting("role_arn").empty() && !seen) return by_role(profiles, name, above, stop);
-    if (!setting("aws_access_key_id").empty() && !setting("aws_secret_access_key").empty()) {
+    if (setting("aws_access_key_id").empty() != setting("aws_secret_access_key").empty()) {
+      throw usage_error("{} in {} has only one of aws_access_key_id and aws_secret_access_key", source,
+                        profiles.file_names());
+    }
+    if (!setting("aws_access_key_id").empty()) {
       return Credentials{{setting("aws_access_key_id"), Secret(setting("aws_secret_access_key")),
                           Secret(setting("aws_session_token"))},
                          {},

@@ -15,7 +15,7 @@ using AwsProfile = std::map<std::string, std::string>;
 class AwsProfiles {
  public:
   /// Reads the files in AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE, or ~/.aws/config and ~/.aws/credentials.
-  /// Missing files are empty.
+  /// Missing files are empty. Throws Error{usage} for lines that are not settings.
   explicit AwsProfiles(const CloudEnvironment& around);
 
   /// Whether one of the files has it.
@@ -39,8 +39,9 @@ std::string profile_name(const std::string& asked, const system::EnvironmentLook
 std::string services_section(const std::string& name);
 
 /// Adds the sections of one such file to `profiles`. In a config file they are "[profile x]", "[default]" and
-/// "[services x]"; in a credentials file "[x]". Lines that are not settings are skipped, as in the SDKs.
-void read_profiles(std::string_view text, bool is_config, std::map<std::string, AwsProfile>& profiles);
+/// "[services x]"; in a credentials file "[x]". Throws Error{usage} with `file` for lines that are not settings.
+void read_profiles(std::string_view text, bool is_config, const std::string& file,
+                   std::map<std::string, AwsProfile>& profiles);
 
 /// This machine's files, programs and clock, over `http`.
 CloudEnvironment machine_surroundings(Http& http);

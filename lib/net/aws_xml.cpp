@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "net/url.hpp"
+#include "net/remote_store.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -49,7 +50,7 @@ io::ObjectInfo read_object(const pugi::xml_node& entry, bool is_encoded, const s
   const std::string name = is_encoded ? form_decode(key) : key;
   const auto size = parse_count(text_of(entry, "Size"));
   if (!size) refuse(url, fmt::format("the object '{}' has no Size", name));
-  return {name, *size, text_of(entry, "ETag")};
+  return {name, *size, version_of_etag(text_of(entry, "ETag"))};
 }
 
 /// One line without control characters, for messages.

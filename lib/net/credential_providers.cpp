@@ -252,7 +252,8 @@ class InstanceMetadata {
  public:
   explicit InstanceMetadata(const CloudEnvironment& around) : around_(around) {}
 
-  /// Empty if no such service responds, as on most machines.
+  /// The text "" for the first version of the service, which asks for no token: to those that do not know the request,
+  /// and if the answer is lost, because it may not go through as many hosts as a container has. Empty for a refusal.
   std::optional<std::string> session_token(const std::stop_token& stop) const {
     HttpRequest request = local_request(url("/latest/api/token"), kInstanceTime);
     request.method = "PUT";
@@ -262,18 +263,27 @@ class InstanceMetadata {
     try {
       ServiceAnswer answer = ask_service(unreported, request, kInstance, kInstanceAttempts, stop);
       if (answer.status == 200 && answer.body.find_first_of("\r\n") == std::string::npos) return answer.body;
+      if (answer.status != 403 && answer.status != 404 && answer.status != 405) return std::nullopt;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
     }
-    return std::nullopt;
+    const bool needs_token = lower_case(around_.environment("AWS_EC2_METADATA_V1_DISABLED").value_or("")) == "true";
+    return needs_token ? std::nullopt : std::optional<std::string>("");
   }
 
-  /// Empty when there is no such entry.
+  /// Empty when there is no such entry. Without a token it is not known whether there is such a service at all.
   std::optional<std::string> get(const std::string& entry, const std::string& token,
                                  const std::stop_token& stop) const {
-    HttpRequest request = local_request(url("/latest/meta-data/iam/security-credentials/" + entry), kContainerTime);
-    request.headers.add("X-aws-ec2-metadata-token", token);
-    ServiceAnswer answer = ask_service(around_, request, kInstance, kContainerAttempts, stop);
+    const bool is_guess = token.empty() && entry.empty();
+    HttpRequest request = local_request(url("/latest/meta-data/iam/security-credentials/" + entry),
+                                        is_guess ? kInstanceTime : kContainerTime);
+    if (!token.empty()) request.headers.add("X-aws-ec2-metadata-token", token);
+    ServiceAnswer answer;
+    try {
+      answer = ask_service(around_, request, kInstance, is_guess ? 1 : kContainerAttempts, stop);
+    } catch (const Error& error) {
+      if (!is_guess || error.code() == ErrorCode::cancelled) throw;
+    }
     if (answer.status == 200) return without_line_end(std::move(answer.body));
     return std::nullopt;
   }

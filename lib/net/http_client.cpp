@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "net/transfer_error.hpp"
 
@@ -169,6 +170,7 @@ class HttpPool::Connection {
     curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &failure.os_error);
     if (socket_error_ != 0) failure.os_error = socket_error_;
     curl_easy_getinfo(easy_, CURLINFO_SSL_VERIFYRESULT, &failure.certificate);
+    curl_easy_getinfo(easy_, CURLINFO_HTTP_CONNECTCODE, &failure.proxy_status);
     failure.tls = peer_;
     return failure;
   }
@@ -291,7 +293,7 @@ std::string proxy_of(const std::string& scheme, const system::EnvironmentLookup&
   for (const auto& name : std::vector<std::string>{scheme + "_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
     const auto proxy = environment(name);
     if (proxy && !proxy->empty() && (name != "HTTPS_PROXY" || scheme == "https"))
-      return fmt::format("{} ('{}')", name, *proxy);
+      return fmt::format("{} ('{}')", name, without_secrets(*proxy));
   }
   return {};
 }
@@ -343,6 +345,8 @@ HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_he
     if (*code != CURLE_OK) throw transfer_error(*code, connection->detail(), request.url, options_, failure);
     if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url, options_);
   }
+  const HttpResponse& answer = transfer.reader.response();
+  if (answer.status == 407) throw Error(*proxy_refusal(answer.status, request.url, options_));
   note_rate(transfer, system::system_clock().monotonic() - start);
   const std::scoped_lock lock(mutex_);
   idle_.push_back(std::move(connection));

@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "net/aws_xml.hpp"
 #include "net/remote_store.hpp"
+#include "system/probe.hpp"
 
 namespace shardkit::net {
 namespace {
@@ -32,8 +33,13 @@ std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range)
 
 /// Whether the body is compressed for transport only. A name like x.gz means a file that is stored compressed.
 bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
-  const std::string_view encoding = headers.get("content-encoding");
-  if (encoding.empty() || encoding == "identity") return false;
+  constexpr std::array<std::string_view, 8> compressions{"gzip",    "x-gzip", "compress", "x-compress",
+                                                         "deflate", "br",     "zstd",     "dcb"};
+  const std::string encodings = lower_case(headers.get("content-encoding"));  // others, as aws-chunked, change no bytes
+  const bool is_compressed = std::ranges::any_of(system::split(encodings, ','), [&](std::string_view encoding) {
+    return std::ranges::find(compressions, system::trimmed(encoding)) != compressions.end();
+  });
+  if (!is_compressed) return false;
   constexpr std::array<std::string_view, 8> packed{".gz", ".tgz", ".zst", ".br", ".xz", ".bz2", ".Z", ".tzst"};
   return std::ranges::none_of(packed, [&](std::string_view ending) { return path.ends_with(ending); });
 }

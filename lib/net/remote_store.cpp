@@ -64,8 +64,7 @@ class RangeReader {
  private:
   bool is_other_version(const HttpResponse& head, const ContentRange& range) const {
     const std::string version = object_version(head.headers);
-    return (range.total && *range.total != object_.size) ||
-           (!object_.version.empty() && !version.empty() && version != object_.version);
+    return (range.total && *range.total != object_.size) || !is_same_version(version, object_.version);
   }
 
   void take(Bytes bytes, const std::string& url) {
@@ -89,8 +88,18 @@ constexpr std::string_view kByDate = "last-modified ";
 
 }  // namespace
 
+std::string version_of_etag(std::string_view etag) {
+  const bool is_complete = etag.empty() || etag.starts_with('"') || etag.starts_with("W/");
+  return is_complete ? std::string(etag) : fmt::format("\"{}\"", etag);
+}
+
+bool is_same_version(std::string_view a, std::string_view b) {
+  const auto strong = [](std::string_view version) { return version.substr(version.starts_with("W/") ? 2 : 0); };
+  return a.empty() || b.empty() || strong(a) == strong(b);
+}
+
 std::string object_version(const HttpHeaders& headers) {
-  if (const auto etag = headers.find("etag"); etag && !etag->empty()) return std::string(*etag);
+  if (const auto etag = headers.find("etag"); etag && !etag->empty()) return version_of_etag(*etag);
   const std::string_view date = headers.get("last-modified");
   return date.empty() ? "" : std::string(kByDate) + std::string(date);
 }
@@ -237,8 +246,7 @@ io::Fetched RemoteStore::fetch_whole(const io::ObjectInfo& object, const std::fu
   bool is_other = false;
   const auto on_success = [&](const HttpResponse& head) -> BodyWriter {
     const std::string version = object_version(head.headers);
-    is_other = head.content_length().value_or(object.size) != object.size ||
-               (!version.empty() && !object.version.empty() && version != object.version);
+    is_other = head.content_length().value_or(object.size) != object.size || !is_same_version(version, object.version);
     received = 0;
     if (is_other) return {};
     return [&, write = start()](Bytes bytes) {

@@ -1,6 +1,7 @@
 #include "net/s3_store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -35,6 +36,22 @@ Url parse_endpoint(const std::string& text) {
   throw usage_error("the endpoint '{}' must not contain a login or query", endpoint.display());
 }
 
+/// Of AWS, whose partitions have domains of their own.
+Url aws_endpoint(const S3Settings& settings, std::string_view service) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kDomains{{{"cn-", "amazonaws.com.cn"},
+                                                                                   {"us-iso-", "c2s.ic.gov"},
+                                                                                   {"us-isob-", "sc2s.sgov.gov"},
+                                                                                   {"eusc-", "amazonaws.eu"},
+                                                                                   {"", "amazonaws.com"}}};
+  const auto domain =
+      std::ranges::find_if(kDomains, [&](const auto& row) { return settings.region.starts_with(row.first); });
+  Url url;
+  url.scheme = "https";
+  url.host = fmt::format("{}{}{}.{}.{}", service, settings.fips ? "-fips" : "", settings.dual_stack ? ".dualstack" : "",
+                         settings.region, domain->second);
+  return url;
+}
+
 }  // namespace
 
 S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around) {
@@ -48,16 +65,37 @@ S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around)
     }
     return configured;
   };
+  const auto is_set = [&](const char* variable, const char* name) {
+    return lower_case(first_of("", {variable}, profiles.get(profile, name))) == "true";
+  };
   S3Settings settings;
   const auto region = first_of(options.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, profiles.get(profile, "region"));
   if (!region.empty()) settings.region = region;
+  constexpr std::string_view kOfRegions = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  if (settings.region.find_first_not_of(kOfRegions) != std::string::npos)
+    throw usage_error("the region '{}' is not the name of a region", settings.region);
+  settings.authorities = profiles.get(profile, "ca_bundle");
   settings.requester_pays = options.requester_pays;
   settings.of_new_objects = options.of_new_objects;
   settings.virtual_hosts = options.virtual_hosts || profiles.get(profile, "s3.addressing_style") == "virtual";
   const std::string for_s3 = profiles.get(services_section(profiles.get(profile, "services")), "s3.endpoint_url");
   const auto endpoint = first_of(options.endpoint_url, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"},
                                  for_s3.empty() ? profiles.get(profile, "endpoint_url") : for_s3);
-  if (!endpoint.empty()) settings.endpoint = parse_endpoint(endpoint);
+  const bool ignores = is_set("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls");
+  if (!options.endpoint_url.empty() || (!endpoint.empty() && !ignores)) settings.endpoint = parse_endpoint(endpoint);
+  settings.fips = is_set("AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint");
+  settings.dual_stack = is_set("AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint") ||
+                        lower_case(profiles.get(profile, "s3.use_dualstack_endpoint")) == "true";
+  if (settings.endpoint && (settings.fips || settings.dual_stack)) {
+    throw usage_error(
+        "an endpoint URL excludes FIPS and dual-stack endpoints; use one of AWS_ENDPOINT_URL, "
+        "use_fips_endpoint and use_dualstack_endpoint");
+  }
+  if (lower_case(profiles.get(profile, "s3.use_accelerate_endpoint")) == "true") {
+    throw Error(ErrorCode::unsupported, "use_accelerate_endpoint is not supported; set it to false in the profile");
+  }
+  const bool has_paths = profiles.get(profile, "s3.addressing_style") == "path";
+  if (has_paths && !settings.endpoint) settings.endpoint = aws_endpoint(settings, "s3");
   return settings;
 }
 
@@ -76,15 +114,13 @@ Url s3_url(const S3Settings& settings, const std::string& bucket, const std::str
   if (settings.endpoint) {
     url = *settings.endpoint;
   } else {
-    url.scheme = "https";
-    url.host = fmt::format("{}.{}.amazonaws.com{}", point ? "s3-accesspoint" : "s3", settings.region,
-                           settings.region.starts_with("cn-") ? ".cn" : "");
+    url = aws_endpoint(settings, point ? "s3-accesspoint" : "s3");
   }
   if (!url.path.ends_with('/')) url.path += '/';
   if (point || (is_host_label(bucket) && (!settings.endpoint || settings.virtual_hosts))) {
     url.host = fmt::format("{}.{}", point ? point->host_label : bucket, url.host);
   } else {
-    url.path += bucket + '/';
+    url.path += percent_encode(bucket) + '/';
   }
   url.path += percent_encode_path(key);
   return url;

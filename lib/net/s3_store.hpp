@@ -31,11 +31,15 @@ struct S3Settings {
   bool virtual_hosts = false;   ///< at the endpoint, each bucket has its own host: BUCKET.HOST
   bool requester_pays = false;  ///< the owner of the credentials pays
   HttpHeaders of_new_objects = {};
+  bool fips = false;             ///< AWS's endpoints with certified cryptography
+  bool dual_stack = false;       ///< those with IPv6
+  std::string authorities = {};  ///< the profile's file of certificates (ca_bundle)
 };
 
 /// The options, completed: region by AWS_REGION, AWS_DEFAULT_REGION, the profile; endpoint by AWS_ENDPOINT_URL_S3,
 /// AWS_ENDPOINT_URL, the endpoint_url for s3 of the profile's services, the profile's endpoint_url; hosts of buckets by
-/// the profile's addressing_style. Throws Error{usage} for an endpoint that is not a URL.
+/// the profile's addressing_style. Throws Error{usage} for an endpoint that is not a URL, Error{unsupported} for
+/// use_accelerate_endpoint.
 S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around);
 
 /// The same for gs://, by the options only: Google's S3-compatible interface, region "auto".

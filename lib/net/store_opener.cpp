@@ -27,8 +27,10 @@ std::unique_ptr<io::ObjectStore> open_bucket(StoreOpener& opener, const std::str
   around.on_retry = opener.options().retry.on_retry;
   const bool is_google = has_scheme(address, "gs://");
   const S3Options& options = opener.options().s3;
-  return s3_store(parse_s3_location(address), is_google ? google_settings(options) : s3_settings(options, around),
-                  opener.credentials(around, is_google), {opener.http(), opener.options().retry, stop});
+  const S3Settings settings = is_google ? google_settings(options) : s3_settings(options, around);
+  opener.use_authorities(settings.authorities);
+  return s3_store(parse_s3_location(address), settings, opener.credentials(around, is_google),
+                  {opener.http(), opener.options().retry, stop});
 }
 
 Source open_bucket_to_read(StoreOpener& opener, const std::string& address, const std::stop_token& stop) {
@@ -79,6 +81,13 @@ std::shared_ptr<CredentialCache> StoreOpener::credentials(const CloudEnvironment
         is_google ? "GS" : "AWS");
   }
   return cache;
+}
+
+void StoreOpener::use_authorities(const std::string& file) {
+  if (file.empty() || !options_.http.ca_file.empty()) return;
+  options_.http.ca_file = file;
+  options_.http.ca_name = "ca_bundle of the profile";
+  http_ = std::make_shared<HttpPool>(options_.http);
 }
 
 void StoreOpener::trust(const Url& url) {

@@ -63,6 +63,9 @@ class StoreOpener {
   /// From now on the token is sent to the server of this URL: the user named it. Without TLS only on this machine.
   void trust(const Url& url);
 
+  /// Buckets that are opened from now on have certificates of these authorities, unless a variable names others.
+  void use_authorities(const std::string& file);
+
   const StoreOptions& options() const { return options_; }
   const std::shared_ptr<Http>& http() const { return http_; }
   /// AWS's, or Google's, searched for on the first call; null for anonymous access.

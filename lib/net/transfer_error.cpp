@@ -113,6 +113,16 @@ std::string proxy_words(CURLcode code, std::string_view detail, const Url& url, 
 
 }  // namespace
 
+std::optional<Error> proxy_refusal(long status, const Url& url, const HttpOptions& options) {
+  if (status != 403 && status != 407) return std::nullopt;
+  const auto proxy = options.proxies.find(url.scheme);
+  return Error(ErrorCode::denied, At{url.display()},
+               "'{}': the proxy{} does not let this request through (status {}): {}", url.display(),
+               proxy == options.proxies.end() || proxy->second.empty() ? "" : " in " + proxy->second, status,
+               status == 407 ? "put a login into its URL, http://USER:PASSWORD@HOST"
+                             : "ask who runs it, or list this host in no_proxy");
+}
+
 Error transfer_error(int curl_code, const char* detail, const Url& url, const HttpOptions& options,
                      const TransferFailure& failure) {
   const auto code = static_cast<CURLcode>(curl_code);
@@ -127,6 +137,7 @@ Error transfer_error(int curl_code, const char* detail, const Url& url, const Ht
   if (lacks_client_certificate(code, detail, failure)) {
     return Error(ErrorCode::denied, At{url.display()}, "'{}': {}", url.display(), kClientCertificate);
   }
+  if (const auto refusal = proxy_refusal(failure.proxy_status, url, options)) return *refusal;
   const ErrorCode kind = error_code_of_curl(code);
   std::string what = failure.not_http.empty() ? everyday_words(code, failure.os_error) : "the answer is not HTTP";
   if (what.empty()) what = *detail != '\0' ? detail : curl_easy_strerror(code);

@@ -203,11 +203,22 @@ S3Location parse_s3_location(std::string_view text) {
                                                     "s3://arn:aws:s3:REGION:ACCOUNT:accesspoint/NAME/key",
                                                     bucket));
   }
-  if (bucket.find_first_of("@:") != std::string::npos) {
+  if (bucket.ends_with("--x-s3") || bucket.ends_with("--xa-s3")) {
+    throw Error(ErrorCode::unsupported, fmt::format("'{}' is a directory bucket (S3 Express One Zone), which is not "
+                                                    "supported; use a general purpose bucket",
+                                                    bucket));
+  }
+  // Ceph names the bucket of another tenant "tenant:bucket".
+  const std::size_t tenant = bucket.find(':');
+  const bool has_tenant =
+      tenant != std::string::npos && tenant > 0 && bucket.find(':', tenant + 1) == std::string::npos;
+  if (bucket.find('@') != std::string::npos || (tenant != std::string::npos && !has_tenant)) {
     throw Error(ErrorCode::usage, "an s3:// address must not contain keys; give them in the environment or a profile");
   }
-  if (bucket.size() < 3 || bucket.size() > kLongestBucket ||
-      bucket.find_first_not_of(allowed) != std::string_view::npos || bucket.front() == '.') {
+  const std::string_view name = std::string_view(bucket).substr(has_tenant ? tenant + 1 : 0);
+  if (name.size() < 3 || bucket.size() > kLongestBucket || name.find_first_not_of(allowed) != std::string_view::npos ||
+      bucket.substr(0, has_tenant ? tenant : 0).find_first_not_of(allowed) != std::string_view::npos ||
+      name.front() == '.') {
     throw usage_error("'{}' is not a bucket name: use 3 to {} letters, digits, '.', '-' or '_'", bucket,
                       kLongestBucket);
   }

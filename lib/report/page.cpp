@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -340,6 +341,7 @@ class Redaction {
     for (const char* path : {"host.hostname", "host.node"}) add_host(text_at(envelope, path));
     for (const Json& node : list_at(envelope, "result.nodes")) add_host(text_at(node, "name"));
     find_hosts(envelope);
+    find_mounts(envelope);
     const Json* options = member(envelope, "options");
     if (options == nullptr) return;
     find_phrases(*options);
@@ -363,8 +365,62 @@ class Redaction {
   }
 
  private:
+  /// With its short name.
   void add_host(const std::optional<std::string>& name) {
-    if (name && !name->empty()) stand_in(*name, "host");
+    if (!name || name->empty()) return;
+    const std::string host = stand_in(*name, "host");
+    const std::string short_name = name->substr(0, name->find('.'));
+    if (!is_digits(short_name)) names_.try_emplace(short_name, host);
+  }
+
+  /// Sources of mounts and their options have names that no other field has.
+  void find_mounts(const Json& json) {
+    if (json.is_object() && json.contains("mount_options")) {
+      add_source(text_at(json, "source").value_or(""));
+      for (const Json& option : list_at(json, "mount_options")) {
+        if (option.is_string()) add_option(option.get<std::string>());
+      }
+    }
+    if (!json.is_structured()) return;
+    for (const Json& item : json) find_mounts(item);
+  }
+
+  void add_phrase(const std::string& phrase, std::string_view kind) {
+    stand_in(phrase, kind);
+    phrases_.insert(phrase);
+  }
+
+  /// "filer:/export", "//server/share", "10.0.0.1:6789,10.0.0.2:6789:/", "10.0.0.1@o2ib:/scratch", "user@cluster.fs=/"
+  void add_source(const std::string& source) {
+    if (source.find_first_of(":@") == std::string::npos && !source.starts_with("//")) {
+      if (source.find('/') != std::string::npos) add_phrase(source, "path");
+      return;
+    }
+    add_phrase(source, "path");
+    std::string_view servers = source;
+    servers.remove_prefix(servers.find_first_not_of('/'));
+    servers = servers.substr(0, servers.find('/'));
+    for (std::size_t at = 0; at < servers.size();) {
+      const std::size_t end = std::min(servers.find_first_of(",:@=", at), servers.size());
+      const std::string piece(servers.substr(at, end - at));
+      if (!piece.empty() && !is_digits(piece)) add_host(piece);
+      if (piece.find('.') != std::string::npos) phrases_.insert(piece);
+      at = end + 1;
+    }
+  }
+
+  /// Only numbers and words of these options stay: all others may be names and addresses.
+  void add_option(const std::string& option) {
+    constexpr std::array<std::string_view, 22> kWords{
+        "proto",     "mountproto", "sec",  "cache", "local_lock", "lookupcache",  "data",     "errors",
+        "compress",  "discard",    "mode", "xino",  "index",      "redirect_dir", "metacopy", "iocharset",
+        "allocsize", "nfs_export", "huge", "mpol",  "xattr",      "access"};
+    const std::size_t sign = option.find('=');
+    const std::string value = sign == std::string::npos ? "" : option.substr(sign + 1);
+    const bool is_number = !value.empty() && std::isdigit(static_cast<unsigned char>(value[0])) != 0 &&
+                           std::ranges::count(value, '.') < 2 && value.find_first_of(":/@-") == std::string::npos;
+    const bool is_word = std::ranges::find(kWords, option.substr(0, sign)) != kWords.end();
+    if (value.size() > 1 && !is_number && !is_word) add_phrase(value, "name");
   }
 
   /// A path, also without a slash.

@@ -200,12 +200,22 @@ system::WallTime lease_end(system::WallTime now, double seconds) {
   return now + std::chrono::duration_cast<system::WallTime::duration>(system::Seconds(std::ceil(seconds)));
 }
 
-std::string job_lease_id(const system::EnvironmentLookup& environment) {
-  for (const char* pod : {"POD_UID", "POD_NAME", environment("KUBERNETES_SERVICE_HOST") ? "HOSTNAME" : "POD_NAME"}) {
-    if (const auto id = environment(pod); id && !id->empty()) return *id;
-  }
-  const auto job = environment("SLURM_JOB_ID");
-  return job && !job->empty() ? "slurm-" + *job : std::string();
+namespace {
+
+std::string pod_id(const system::EnvironmentLookup& environment, const std::string& kubelets_uid) {
+  const auto value = [&](const char* name) { return environment(name).value_or(""); };
+  const std::string id = value("POD_UID").empty() ? kubelets_uid : value("POD_UID");
+  if (!id.empty() || value("POD_NAMESPACE").empty() || value("POD_NAME").empty()) return id;
+  return value("POD_NAMESPACE") + "/" + value("POD_NAME");
+}
+
+}  // namespace
+
+std::string job_lease_id(const system::EnvironmentLookup& environment, const std::string& kubelets_uid) {
+  const std::string pod = pod_id(environment, kubelets_uid);
+  const std::string job = environment("SLURM_JOB_ID").value_or("");
+  if (job.empty()) return pod;
+  return "slurm-" + job + (pod.empty() ? "" : "@" + pod);
 }
 
 std::string lease_id_of(const std::string& given, const system::EnvironmentLookup& environment) {

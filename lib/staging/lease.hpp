@@ -12,6 +12,7 @@
 #include "io/file_system.hpp"
 #include "io/publish.hpp"
 #include "system/clock.hpp"
+#include "system/host.hpp"
 #include "system/probe.hpp"
 
 /// Leases: files that announce that a staged folder will be read although the process that staged it has exited
@@ -78,9 +79,11 @@ inline constexpr double kLongestLease = 100.0 * 366 * 86'400;  ///< seconds, so 
 /// The moment `seconds` from `now`, rounded up to whole seconds.
 system::WallTime lease_end(system::WallTime now, double seconds);
 
-/// The id of this job's leases: the pod (POD_UID, POD_NAME, or in Kubernetes HOSTNAME), else the Slurm job
-/// ("slurm-<id>"); empty if there is none.
-std::string job_lease_id(const system::EnvironmentLookup& environment);
+/// The id of this job's leases: the pod's UID, else its namespace and name ("train/worker-0"), the Slurm job
+/// ("slurm-<id>"), or in a pod both ("slurm-<id>@<pod>"). Empty if neither is known. The name of a pod or host alone
+/// is not an id: pods in two namespaces, or with hostNetwork, share it.
+std::string job_lease_id(const system::EnvironmentLookup& environment,
+                         const std::string& kubelets_uid = system::pod_uid());
 /// The `given` id, else that of this job. Throws Error{usage} for control characters, which no list of leases could
 /// show and no command repeat.
 std::string lease_id_of(const std::string& given, const system::EnvironmentLookup& environment);
@@ -88,10 +91,10 @@ std::string lease_id_of(const std::string& given, const system::EnvironmentLooku
 std::string random_lease_id();
 
 /// The option of verbs that take a lease.
-inline constexpr Field kLeaseIdOption{
-    "lease-id",
-    "id of the job that the lease belongs to; default: the pod (POD_UID, POD_NAME or its HOSTNAME), the Slurm job "
-    "(slurm-<id>), or a random id, which is printed",
-    "ID", Misnomers{"owner purpose"}};
+inline constexpr Field kLeaseIdOption{"lease-id",
+                                      "id of the job that the lease belongs to; default: the pod's UID, the Slurm job "
+                                      "(slurm-<id>), or a random id, which "
+                                      "is printed",
+                                      "ID", Misnomers{"owner purpose"}};
 
 }  // namespace shardkit::staging

@@ -228,6 +228,8 @@ void refuse_what_is_no_folder(const std::string& folder) {
 void require_local_folder(const std::string& folder, Context& context, bool evicts) {
   refuse_what_is_no_folder(folder);
   const system::StorageFacts facts = system::storage_of(fs::canonical(system::nearest_folder(folder)));
+  const system::Locality locality = system::locality_of(facts.file_system);
+  if (locality == system::Locality::local) return;
   const bool is_fuse = facts.storage_class == system::StorageClass::fuse &&
                        system::fuse_kind(facts.file_system, facts.source) != system::FuseKind::unknown;
   if (is_fuse && !evicts) {
@@ -236,7 +238,13 @@ void require_local_folder(const std::string& folder, Context& context, bool evic
                         "it from one machine at a time, or choose a folder on a disk of this machine",
                         folder, facts.file_system);
   }
-  if (!is_fuse && facts.storage_class != system::StorageClass::network) return;
+  if (!is_fuse && locality == system::Locality::unknown) {
+    return context.warn(
+        "unknown_file_system",
+        "'{}' is on a file system of type '{}', which may be shared with other machines, whose locks do "
+        "not reach this one: use it from one machine at a time",
+        folder, facts.file_system.empty() ? "unknown" : facts.file_system);
+  }
   throw Error(ErrorCode::unsupported, At{folder},
               "'{}' is on a network file system ({}); choose a folder on a disk of this machine", folder,
               facts.file_system);

@@ -44,6 +44,7 @@ struct BlockDevice {
   std::optional<std::uint64_t> read_ahead;
   std::optional<std::uint64_t> queue_depth;
   std::optional<std::uint64_t> rotational;  ///< 0 or 1, as the kernel assumes
+  bool spins = false;                       ///< the disk itself has answered so
   std::vector<std::string> members;         ///< disks below md, LVM, dm-crypt, each once
   std::vector<DriveLink> links;             ///< of the drive, or of each member that is on PCIe
 
@@ -79,9 +80,25 @@ struct DiskCounters {
   std::uint64_t written_bytes = 0;
   double write_wait_seconds = 0;  ///< like those of reads
   double busy_seconds = 0;        ///< with at least one request in flight
+
+  bool operator==(const DiskCounters&) const = default;
 };
 
-/// Empty for a device without a line there, such as a network file system.
+/// The counters of the whole disks below a device, summed, so that other partitions and volumes on them count. The share
+/// of the time in which they were busy is their mean. With NVMe multipath, the devices of the paths count. Bytes that go
+/// through an md array count once, although it writes them to several disks. Empty for a device without a line there,
+/// such as a network file system, and if all are 0, because then the kernel does not count here.
 std::optional<DiskCounters> read_disk_counters(const std::string& device, const Probe& probe = live_probe());
+
+/// A disk's counters, and the bytes that this process has read from storage so far.
+struct DiskMoment {
+  std::optional<DiskCounters> disk;
+  std::uint64_t own_reads = 0;
+};
+DiskMoment look_at_disk(const std::string& device, const Probe& probe = live_probe());
+
+/// What was counted between two moments. Empty if that is unknown: without counters, after they started again, or if
+/// they are smaller than what this process read, which is then not counted there.
+std::optional<DiskCounters> disk_growth(const DiskMoment& before, const DiskMoment& after);
 
 }  // namespace shardkit::system

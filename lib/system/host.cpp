@@ -6,6 +6,7 @@
 
 #include "core/text.hpp"
 #include "system/limits.hpp"
+#include "system/storage.hpp"
 
 namespace shardkit::system {
 namespace {
@@ -99,6 +100,17 @@ KernelFacts read_kernel(const Probe& probe) {
   facts.virtual_machine = virtual_machine(probe);
   facts.container = container(probe);
   return facts;
+}
+
+std::string pod_uid(const Probe& probe) {
+  constexpr std::string_view kPods = "/pods/";
+  for (const Mount& mount : read_mounts(probe)) {
+    const std::size_t pods = mount.root.find(kPods);
+    if (pods == std::string::npos || (mount.point != "/etc/hosts" && mount.point != "/dev/termination-log")) continue;
+    const std::string below = mount.root.substr(pods + kPods.size());
+    return below.substr(0, below.find('/'));
+  }
+  return {};
 }
 
 std::string node_name() {

@@ -68,6 +68,10 @@ struct KernelFacts {
 
 KernelFacts read_kernel(const Probe& probe = live_probe());
 
+/// The UID of the pod that this process runs in: the kubelet mounts /etc/hosts and the termination log of each container
+/// from the folder of its pod. Empty outside of a pod.
+std::string pod_uid(const Probe& probe = live_probe());
+
 /// The node's name for its scheduler: SLURMD_NODENAME, else NODE_NAME (a Kubernetes convention), else the host name.
 std::string node_name();
 

@@ -174,6 +174,24 @@ CgroupUse read_cgroup_use(const Probe& probe, const std::string& process) {
   return use;
 }
 
+std::optional<std::uint64_t> free_group_memory(const Probe& probe) {
+  std::optional<std::uint64_t> least;
+  for (const CgroupFolders& group : find_cgroup_folders(probe, "self")) {
+    if (!group.version2 && group.controller != "memory") continue;
+    const std::string all = group.version2 ? "" : "total_";  // version 1 counts the groups below under other names
+    for (const std::string& folder : group.folders) {
+      const auto limit = sys_number(probe, folder + (group.version2 ? "/memory.max" : "/memory.limit_in_bytes"));
+      const auto used = sys_number(probe, folder + (group.version2 ? "/memory.current" : "/memory.usage_in_bytes"));
+      if (!limit || !used || *limit >= kNoLimit) continue;
+      const std::string statistics = probe.text(folder + "/memory.stat").value_or("");
+      const auto files = [&](const char* name) { return parse_count(line_value(statistics, all + name)).value_or(0); };
+      const std::uint64_t kept = *used - std::min(*used, files("active_file ") + files("inactive_file "));
+      least = std::min(least.value_or(kNoLimit), *limit - std::min(*limit, kept));
+    }
+  }
+  return least;
+}
+
 unsigned usable_threads(const Probe& probe) {
   const unsigned affinity = affinity_threads(probe);
   const auto quota = read_cgroup_use(probe).cpu_limit;

@@ -30,10 +30,17 @@ bool has_option(const Mount& mount, const std::string& option) {
 /// The lines of mountstats that belong to the mount: "device server:/export mounted on /data with fstype nfs4 ..." and
 /// those that follow.
 std::string_view section_of(std::string_view text, const Mount& mount) {
-  const std::string mark = " mounted on " + mount.point + " with fstype nfs";
-  const std::size_t start = text.find(mark);
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find("\ndevice ", start) - start);
+  std::string_view section;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find("\ndevice ", start), text.size());
+    const auto words = split(text.substr(start, text.find('\n', start) - start), ' ');
+    if (words.size() > 7 && words[7].starts_with("nfs") && unescape_mount_name(words[1]) == mount.source &&
+        unescape_mount_name(words[4]) == mount.point) {
+      section = text.substr(start, end - start);  // the last of several at one place hides the others
+    }
+    start = end + 1;
+  }
+  return section;
 }
 
 /// "READ: ops transmissions timeouts bytes_sent bytes_received queue_ms round_trip_ms execute_ms [errors]"
@@ -161,6 +168,7 @@ constexpr std::array kClients{
     Client{"ceph", "CephFS", FuseKind::cluster},
     Client{"glusterfs", "GlusterFS", FuseKind::cluster},
     Client{"dfuse", "DAOS", FuseKind::cluster},
+    Client{"daos", "DAOS", FuseKind::cluster},
     Client{"seaweedfs", "SeaweedFS", FuseKind::cluster},
 };
 
@@ -370,8 +378,8 @@ FuseKind fuse_kind(const std::string& type, const std::string& source) {
 
 std::vector<std::uint64_t> fuse_servers(const std::string& mount_point, const Probe& probe) {
   const std::vector<Mount> mounts = read_mounts(probe);
-  const Mount* const mount = find_mount(mounts, mount_point);
-  if (mount == nullptr || !is_fuse(*mount)) return {};
+  const auto mount = mount_of(mount_point, probe);
+  if (!mount || !is_fuse(*mount)) return {};
   const std::vector<Candidate> candidates = find_candidates(probe);
   const auto minor = parse_count(std::string_view(mount->device).substr(mount->device.find(':') + 1));
   const auto is_of_connection = [&](const Candidate& one) {

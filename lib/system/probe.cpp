@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -78,9 +79,19 @@ std::vector<unsigned> parse_cpu_list(std::string_view list) {
 
 std::string last_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
+namespace {
+
+const char* home_in_user_database() {
+  const passwd* const user = ::getpwuid(::geteuid());
+  return user == nullptr ? nullptr : user->pw_dir;
+}
+
+}  // namespace
+
 EnvironmentLookup process_environment() {
   return [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
+    if (value == nullptr && name == "HOME") value = home_in_user_database();
     if (value == nullptr || *value == '\0') return std::nullopt;
     return value;
   };
@@ -94,7 +105,8 @@ constexpr long kCachestat = 451;  // the same number on every architecture; glib
 class Descriptor {
  public:
   /// Without waiting: a FIFO must not block a reader.
-  explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  explicit Descriptor(const std::string& path, int flags = O_RDONLY | O_NONBLOCK)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {}
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -151,6 +163,13 @@ class LiveProbe final : public Probe {
     const dev_t device = kind == PathFacts::Kind::block_device ? facts.st_rdev : facts.st_dev;
     return PathFacts{kind, static_cast<std::uint64_t>(facts.st_size),
                      fmt::format("{}:{}", gnu_dev_major(device), gnu_dev_minor(device))};
+  }
+
+  std::optional<std::uint64_t> mount_id(const std::string& path) const override {
+    const Descriptor folder(path, O_PATH | O_DIRECTORY);  // this flag lets autofs mount it
+    const Descriptor file(folder.get() < 0 ? path : "/", O_PATH);
+    const int fd = folder.get() < 0 ? file.get() : folder.get();
+    return parse_count(line_value(text(fmt::format("/proc/self/fdinfo/{}", fd)).value_or(""), "mnt_id:"));
   }
 
   std::optional<SpaceFacts> space(const std::string& path) const override {

@@ -44,6 +44,8 @@ class Probe {
   /// The path without links. If it is empty, errno has the reason.
   virtual std::optional<std::string> resolve(const std::string& path) const = 0;
   virtual std::optional<PathFacts> stat(const std::string& path) const = 0;
+  /// The id that /proc/self/mountinfo gives the mount of a path; follows links.
+  virtual std::optional<std::uint64_t> mount_id(const std::string& path) const = 0;
   virtual std::optional<SpaceFacts> space(const std::string& path) const = 0;
   /// The bytes of an extended attribute.
   virtual std::optional<std::string> attribute(const std::string& path, const std::string& name) const = 0;
@@ -82,7 +84,8 @@ std::string last_name(std::string_view path);
 /// Looks up an environment variable; an empty one counts as not set. An interface for tests.
 using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// The environment of this process.
+/// The environment of this process. HOME is that of the user database if it is not set, as in Slurm's prologs and
+/// systemd's services.
 EnvironmentLookup process_environment();
 
 }  // namespace shardkit::system

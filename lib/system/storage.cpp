@@ -11,31 +11,25 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
+#include "system/limits.hpp"
 
 namespace shardkit::system {
 namespace {
-
-/// mountinfo writes blanks and backslashes in names as three octal digits.
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 /// "36 35 98:0 /root /point rw,noatime [tag ...] - type source rw,errors=continue"
 std::optional<Mount> parse_mount(std::string_view line) {
   const auto words = split(line, ' ');
   const auto dash = std::find(words.begin(), words.end(), "-");
-  if (dash - words.begin() < 6 || words.end() - dash < 3) return std::nullopt;
-  Mount mount{std::string(words[2]), unescape(words[3]), unescape(words[4]),
-              std::string(dash[1]),  unescape(dash[2]),  {}};
+  const auto id = words.empty() ? std::nullopt : parse_count(words[0]);
+  if (!id || dash - words.begin() < 6 || words.end() - dash < 3) return std::nullopt;
+  Mount mount{.device = std::string(words[2]),
+              .root = unescape_mount_name(words[3]),
+              .point = unescape_mount_name(words[4]),
+              .type = std::string(dash[1]),
+              .source = unescape_mount_name(dash[2]),
+              .options = {},
+              .id = *id};
   for (const auto list : {words[5], words.end() - dash > 3 ? dash[3] : std::string_view()}) {
     for (const auto option : split(list, ',')) {
       const bool known = std::find(mount.options.begin(), mount.options.end(), option) != mount.options.end();
@@ -45,18 +39,35 @@ std::optional<Mount> parse_mount(std::string_view line) {
   return mount;
 }
 
-constexpr std::array<std::string_view, 15> kNetworkTypes{"nfs",    "nfs4",      "cifs",     "smb3",  "ceph",
-                                                         "lustre", "gpfs",      "beegfs",   "9p",    "virtiofs",
-                                                         "afs",    "glusterfs", "orangefs", "pvfs2", "wekafs"};
+/// What the type of a file system alone says. The class is unknown for those on a block device, which has one.
+struct FileSystemTypes {
+  std::string_view names;
+  StorageClass storage_class = StorageClass::unknown;
+  Locality locality = Locality::local;
+};
 
-/// The class by the file system's type alone; unknown for those that are on a block device.
-StorageClass class_of_type(std::string_view type) {
-  if (type == "tmpfs" || type == "ramfs" || type == "devtmpfs") return StorageClass::memory;
-  if (type == "overlay") return StorageClass::overlay;
-  if (std::find(kNetworkTypes.begin(), kNetworkTypes.end(), type) != kNetworkTypes.end()) return StorageClass::network;
-  if (type.starts_with("fuse") && type != "fuseblk") return StorageClass::fuse;
-  return StorageClass::unknown;
+/// 9p and virtiofs come from the host of a virtual machine, whose own storage is unknown. So is that of fuseblk.
+constexpr std::array kTypes{
+    FileSystemTypes{"ext2 ext3 ext4 xfs btrfs zfs f2fs jfs reiserfs bcachefs nilfs2 vfat exfat ntfs ntfs3 hfsplus udf "
+                    "iso9660 squashfs erofs aufs ecryptfs"},
+    FileSystemTypes{"tmpfs ramfs devtmpfs rootfs", StorageClass::memory},
+    FileSystemTypes{"overlay", StorageClass::overlay},
+    FileSystemTypes{"fuse.fuse-overlayfs", StorageClass::fuse},
+    FileSystemTypes{"nfs nfs4 cifs smb3 ceph lustre gpfs beegfs afs glusterfs orangefs pvfs2 wekafs",
+                    StorageClass::network, Locality::remote},
+    FileSystemTypes{"9p virtiofs", StorageClass::network, Locality::unknown},
+    FileSystemTypes{"fuseblk", StorageClass::unknown, Locality::unknown},
+};
+
+FileSystemTypes facts_of_type(std::string_view type) {
+  for (const FileSystemTypes& row : kTypes) {
+    const auto names = split(row.names, ' ');
+    if (std::ranges::find(names, type) != names.end()) return row;
+  }
+  return {type, type.starts_with("fuse") ? StorageClass::fuse : StorageClass::unknown, Locality::unknown};
 }
+
+StorageClass class_of_type(std::string_view type) { return facts_of_type(type).storage_class; }
 
 void add_device(const BlockDevice& device, StorageFacts& facts) {
   if (device.name.empty()) return;
@@ -83,12 +94,34 @@ std::vector<Mount> read_mounts(const Probe& probe) {
   return mounts;
 }
 
-const Mount* find_mount(const std::vector<Mount>& mounts, const std::string& path) {
+std::optional<Mount> mount_of(const std::string& path, const Probe& probe) {
+  const auto mounts = read_mounts(probe);
+  const auto id = probe.mount_id(path);
+  if (id) {
+    const auto found = std::ranges::find(mounts, *id, &Mount::id);
+    return found == mounts.end() ? std::nullopt : std::optional(*found);
+  }
+  const auto there = probe.stat(path);
   const Mount* best = nullptr;
   for (const Mount& mount : mounts) {
-    if (is_below(path, mount.point) && (best == nullptr || mount.point.size() >= best->point.size())) best = &mount;
+    if (!there || mount.device != there->device || !is_below(path, mount.point)) continue;
+    if (best == nullptr || mount.point.size() >= best->point.size()) best = &mount;
   }
-  return best;
+  return best == nullptr ? std::nullopt : std::optional(*best);
+}
+
+std::string unescape_mount_name(std::string_view text) {
+  const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size() && std::ranges::all_of(text.substr(i + 1, 3), is_octal)) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
 }
 
 bool is_below(const std::string& path, const std::string& folder) {
@@ -103,12 +136,25 @@ std::string nearest_folder(const std::string& folder) {
   return path;
 }
 
+namespace {
+
+std::string type_of(const std::string& path) {
+  const auto mount = mount_of(path, live_probe());
+  return mount ? mount->type : std::string();
+}
+
+}  // namespace
+
 FreeSpace free_space(const std::string& folder) {
   const std::string path = nearest_folder(folder);
   struct statvfs info {};
   if (::statvfs(path.c_str(), &info) != 0) throw system_error(errno, "get the free space of", path);
   FreeSpace space{.bytes = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize};
   if (info.f_files > 0) space.files = info.f_favail;
+  // What is written to memory counts towards the limit of the control group.
+  if (class_of_type(type_of(path)) == StorageClass::memory) {
+    space.bytes = std::min(space.bytes, free_group_memory().value_or(space.bytes));
+  }
   return space;
 }
 
@@ -137,9 +183,8 @@ StorageFacts storage_of(const std::string& path, const Probe& probe) {
     add_device(read_block_device(probe, "/sys/dev/block/" + there->device), facts);
     return facts;
   }
-  const auto mounts = read_mounts(probe);
-  const Mount* mount = find_mount(mounts, *resolved);
-  if (mount == nullptr) return facts;
+  const auto mount = mount_of(*resolved, probe);
+  if (!mount) return facts;
   facts.file_system = mount->type;
   facts.mount_point = mount->point;
   facts.source = mount->source;
@@ -160,6 +205,8 @@ std::string data_path(const std::string& path, const Probe& probe) {
           "' is a FIFO, socket or character device, which contains no data; give a folder, a file or a block device",
       path);
 }
+
+Locality locality_of(const std::string& file_system) { return facts_of_type(file_system).locality; }
 
 bool has_remote_cache(StorageClass storage_class) {
   return storage_class == StorageClass::network || storage_class == StorageClass::fuse;

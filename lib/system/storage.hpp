@@ -19,14 +19,18 @@ struct Mount {
   std::string type;                  ///< "ext4", "nfs4", "fuse.sshfs", ...
   std::string source;                ///< "/dev/vda", "server:/export", ...
   std::vector<std::string> options;  ///< of the mount, then those of the file system, none twice
+  std::uint64_t id = 0;              ///< of the mount, for as long as it exists
 };
 
 /// The mounts that this process sees, in mount order; empty if /proc is not available.
 std::vector<Mount> read_mounts(const Probe& probe = live_probe());
 
-/// The mount of an absolute path without links; nullptr if `mounts` is empty. Of two at one place the later hides the
-/// earlier.
-const Mount* find_mount(const std::vector<Mount>& mounts, const std::string& path);
+/// The mount of a path, by its id, so that a mount that another one hides is not taken. If the kernel gives no id, by the
+/// number of the file system; subvolumes of btrfs have others. Empty if neither leads to a mount.
+std::optional<Mount> mount_of(const std::string& path, const Probe& probe);
+
+/// A name in /proc/self/mountinfo or mountstats, which have blanks and backslashes as three octal digits.
+std::string unescape_mount_name(std::string_view text);
 
 /// True if `path` is `folder` or is inside it.
 bool is_below(const std::string& path, const std::string& folder);
@@ -40,7 +44,7 @@ struct FreeSpace {
   std::uint64_t files = UINT64_MAX;  ///< inodes; the largest number where the file system makes them as it needs them
 };
 
-/// Of the file system where `folder` is, or will be. Throws Error{denied, io}.
+/// Of the file system where `folder` is, or will be; in memory, at most what the control group allows. Throws Error{denied, io}.
 FreeSpace free_space(const std::string& folder);
 std::uint64_t free_bytes(const std::string& folder);
 
@@ -78,6 +82,13 @@ std::string data_path(const std::string& path, const Probe& probe);
 
 /// The block device below a mount; without a name if there is none.
 BlockDevice device_of(const Mount& mount, const Probe& probe);
+
+/// Whether other machines use a file system, too: then locks may not reach all its users.
+enum class Locality { local, unknown, remote };
+
+/// By the type of a mount, such as "nfs4". Only types that are known to be local are. What a FUSE program serves is
+/// unknown; fuse_kind() knows some.
+Locality locality_of(const std::string& file_system);
 
 /// True if a file's bytes come from another machine or through a user-space server: data that is cold here may be warm
 /// there.

@@ -37,6 +37,8 @@ if [[ $code == 0 ]] && ! iobench compare "$result" --gate "$gate" --strict --qui
   end "undecided: $verdict" 75
 fi
 if [[ $code == 3 && ${1-} == --drain ]]; then
-  scontrol update nodename="$node" state=drain reason="node-check: $verdict" || end "not drained: $verdict" "$code"
+  # Slurm may know the node by its short name.
+  drain() { scontrol update nodename="$1" state=drain reason="node-check: $verdict"; }
+  drain "$node" || drain "${node%%.*}" || end "not drained: $verdict" "$code"
 fi
 end "$verdict" "$code"

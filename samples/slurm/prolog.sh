@@ -40,4 +40,10 @@ timeout --signal=TERM --kill-after=10 1200 \
   shardctl stage "$source_url" "$cache/imagenet-train" --cache "$cache" --limit 800GiB \
   --lease-id "slurm-$SLURM_JOB_ID" --lease 8d --jitter 10s --soft-fail --quiet \
   >>"$log" 2>&1 || echo "job $SLURM_JOB_ID: nothing staged, exit code $?" >>"$log"
+
+# The job starts also without its set, so the system's log shows the failure, too.
+if [ ! -s "$cache/imagenet-train/.shardkit/staged.json" ]; then
+  logger --tag shardkit-prolog --priority daemon.err -- \
+    "job $SLURM_JOB_ID: nothing staged on $SLURMD_NODENAME: $(tail -n 1 "$log")"
+fi
 exit 0

@@ -146,6 +146,10 @@ TEST_CASE("metrics of a list's items are series with the item's label") {
                      ",path=\"/a \\\"b\\\"\\\\c\"} 1\n"
                      "shardkit_work_sets_bytes{" +
                      host + ",path=\"/d\"} 2\n"));
+  report.labels = {{"mypath", "x"}};
+  CHECK(contains(shardkit::cli::prometheus_text(report), ",mypath=\"x\",path=\"/d\"} 2\n"));
+  report.labels = {{"path", "x"}};
+  CHECK(contains(shardkit::cli::prometheus_text(report), ",path=\"x\",item_path=\"/d\"} 2\n"));
 }
 
 TEST_CASE("metrics have the labels of the run, and names that other types of metrics may not have") {

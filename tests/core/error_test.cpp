@@ -4,6 +4,7 @@
 #include <memory>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 using namespace shardkit;
 
@@ -25,6 +26,21 @@ TEST_CASE("a failed system call has the code that decides whether a retry helps"
   CHECK(code(ESTALE) == ErrorCode::io);
   CHECK(code(ETIMEDOUT) == ErrorCode::io);
   CHECK(code(ENOTCONN) == ErrorCode::io);
+}
+
+TEST_CASE("a file that is too large is not a lack of space: the file system or a limit of this process refuses it") {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  const rlim_t before = limit.rlim_cur;
+  const auto text = [&](rlim_t most) {
+    limit.rlim_cur = most;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    return std::string(system_error(EFBIG, "write to", "/x").what());
+  };
+  CHECK(text(1U << 20U).ends_with("raise the limit of file sizes with 'ulimit -f unlimited'"));
+  CHECK((limit.rlim_max != RLIM_INFINITY ||
+         text(RLIM_INFINITY).find("cannot hold a file of this size") != std::string::npos));
+  text(before);
 }
 
 TEST_CASE("its text says what was tried, on what, and why it failed") {

@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = as_text(fuzz::bytes_of(data, size));
   read_answer(text);
   std::map<std::string, AwsProfile> profiles;
-  read_profiles(text, true, profiles);
-  read_profiles(text, false, profiles);
+  for (const bool is_config : {true, false})
+    fuzz::may_fail_with({ErrorCode::usage}, [&] { read_profiles(text, is_config, "file", profiles); });
   return 0;
 }

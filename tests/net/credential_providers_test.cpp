@@ -218,12 +218,12 @@ TEST_CASE("no metadata service, none wanted, and a machine without a role are no
   CloudEnvironment around = cloud.around();
   around.on_retry = [](const RetryEvent&) { FAIL("a machine without such a service is not a fault"); };
   CHECK_FALSE(instance_provider(around).find({}));
-  CHECK(cloud.requests.size() == 2);
+  CHECK(cloud.requests.size() == 3);
   cloud.services[kInstance] = instance_service();
   for (const char* disabled : {"true", "True", "TRUE"}) {
     cloud.variables["AWS_EC2_METADATA_DISABLED"] = disabled;
     CHECK_FALSE(instance_provider(cloud.around()).find({}));
-    CHECK(cloud.requests.size() == 2);
+    CHECK(cloud.requests.size() == 3);
   }
   for (const char* enabled : {"false", "1", "yes"}) {
     cloud.variables["AWS_EC2_METADATA_DISABLED"] = enabled;
@@ -234,6 +234,22 @@ TEST_CASE("no metadata service, none wanted, and a machine without a role are no
     return request.method == "PUT" ? std::pair(200, std::string("session")) : std::pair(404, std::string());
   };
   CHECK_FALSE(instance_provider(cloud.around()).find({}));
+}
+
+TEST_CASE("a metadata service that does not know tokens, or whose answer is lost, is asked without one") {
+  for (const int status : {403, 404, 405, 0, 400}) {
+    CAPTURE(status);
+    FakeCloud cloud;
+    cloud.services[kInstance] = [&](const HttpRequest& request) -> std::pair<int, std::string> {
+      if (request.method == "PUT" && status == 0) throw Error(ErrorCode::network, "lost");
+      if (request.method == "PUT") return {status, ""};
+      CHECK(request.headers.get("x-aws-ec2-metadata-token").empty());
+      return {200, request.url.path.ends_with("/") ? "my-role\n" : kJsonKeys};
+    };
+    CHECK(instance_provider(cloud.around()).find({}).has_value() == (status != 400));
+    cloud.variables["AWS_EC2_METADATA_V1_DISABLED"] = "true";
+    CHECK_FALSE(instance_provider(cloud.around()).find({}));
+  }
 }
 
 TEST_CASE("the metadata service may be elsewhere") {

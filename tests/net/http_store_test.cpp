@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "io/object_store.hpp"
 #include "net/fake_cloud.hpp"
 #include "net/http_client.hpp"
 #include "net/object_server.hpp"
@@ -82,6 +83,15 @@ TEST_CASE("a server without ranges tells the size, and one that does not say the
   web.server.next({ObjectServer::answer(206, packed, "0"), ObjectServer::answer(206, packed, "0")});
   CHECK(failure_of([&] { web.store->find("x.tar"); }) == ErrorCode::unsupported);
   CHECK(web.store->find("x.tar.gz")->size == 9);
+  for (const char* encoding : {"aws-chunked", "utf-8", "binary", "identity", "none", ""}) {  // no compressions
+    CAPTURE(encoding);
+    const std::string head = std::string("Content-Encoding: ") + encoding + "\r\nContent-Range: bytes 0-0/9\r\n";
+    web.server.next({ObjectServer::answer(206, head, "0")});
+    CHECK(web.store->find("x.tar")->size == 9);
+  }
+  const char* both = "Content-Encoding: aws-chunked, GZIP\r\nContent-Range: bytes 0-0/9\r\n";
+  web.server.next({ObjectServer::answer(206, both, "0"), ObjectServer::answer(206, both, "0")});
+  CHECK(failure_of([&] { web.store->find("x.tar"); }) == ErrorCode::unsupported);
   web.server.next({[](const ServedRequest&, ServerConnection& connection) {
     connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
   }});
@@ -111,6 +121,23 @@ TEST_CASE("what is not there is no error, what fails for a moment is asked again
   CHECK_FALSE(web.store->find("x"));
   web.server.next({ObjectServer::answer(502), ObjectServer::answer(503), web.server.cut_after(0)});
   CHECK(web.store->find("x")->size == 10);
+}
+
+TEST_CASE("ETags are compared without quotes and weak marks, and a weak one proves nothing") {
+  for (const char* listed : {"e1", "\"e1\"", "W/\"e1\""}) {
+    for (const char* answered : {"e1", "\"e1\"", "W/\"e1\""})
+      CHECK(is_same_version(version_of_etag(listed), version_of_etag(answered)));
+    CHECK_FALSE(is_same_version(version_of_etag(listed), version_of_etag("\"e2\"")));
+  }
+  HttpHeaders headers;
+  pin_version(headers, version_of_etag("e1"));
+  CHECK(headers.get("if-match") == "\"e1\"");
+  HttpHeaders of_weak;
+  pin_version(of_weak, version_of_etag("W/\"e1\""));
+  CHECK(of_weak.fields().empty());
+  const ObjectInfo weak{"x", 3, "W/\"900150983cd24fb0d6963f7d28e17f72\""};
+  const ObjectProof proof{.size = 3, .checksum = {}, .version = "\"900150983cd24fb0d6963f7d28e17f72\""};
+  CHECK(compare(weak, proof) == Evidence::none);
 }
 
 TEST_CASE("without a strong ETag the date or the size tells versions apart") {

@@ -3,6 +3,7 @@
 //
 //   net_probe list ADDRESS
 //   net_probe find ADDRESS NAME
+//   net_probe settings
 //   net_probe get ADDRESS NAME OFFSET LENGTH FILE    (LENGTH "all": in one stream)
 //
 // Keys may hold bytes that no JSON can: they are printed percent-encoded.
@@ -16,6 +17,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "net/aws_profile.hpp"
+#include "net/s3_store.hpp"
 #include "net/store_opener.hpp"
 #include "net/url.hpp"
 #include "system/probe.hpp"
@@ -64,7 +67,21 @@ json get(ObjectSource& source, const std::string& name, const std::string& offse
   return {{"fetched", name_of(fetched)}};
 }
 
+/// What the environment and the files of AWS say, with a key's id only.
+json settings_of_environment() {
+  HttpPool http{{}};
+  const CloudEnvironment around = machine_surroundings(http);
+  const S3Settings settings = s3_settings({}, around);
+  const auto found = profile_provider(around).find({});
+  return {{"region", settings.region},
+          {"authorities", settings.authorities},
+          {"url", s3_url(settings, "my-bucket", "key").text()},
+          {"key", found ? found->key.access_key_id : ""},
+          {"token", found ? found->key.session_token.reveal() : ""}};
+}
+
 json run(const std::vector<std::string>& words) {
+  if (words.at(0) == "settings") return settings_of_environment();
   StoreOptions options;
   options.retry.attempts = 3;
   options.s3.anonymous = process_environment()("NET_PROBE_ANONYMOUS").has_value();

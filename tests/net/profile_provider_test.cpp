@@ -42,19 +42,28 @@ TEST_CASE("profiles are read as the SDKs read them") {
       "aws_secret_access_key = a#b;c=d\n"
       "[sso-session corp]\n"
       "sso_region = us-east-1\n"
-      "[services x]\n"
-      "[profile broken\n"
-      "no equals sign\n",
-      true, profiles);
+      "[services x]\n",
+      true, "config", profiles);
   CHECK(profiles.size() == 3);
   CHECK(profiles.contains(services_section("x")));
   CHECK(profiles["default"]["region"] == "eu-west-1");
   CHECK(profiles["work"]["s3.addressing_style"] == "path");
   CHECK(profiles["work"]["output"] == "json");
   CHECK(profiles["work"]["aws_secret_access_key"] == "a#b;c=d");
-  read_profiles("[work]\noutput = text\n[other]\nx=1", false, profiles);
+  read_profiles("[work]\noutput = text\n[other]\nx=1", false, "credentials", profiles);
   CHECK(profiles["work"]["output"] == "text");
   CHECK(profiles["other"]["x"] == "1");
+}
+
+TEST_CASE("a line that is not a setting is refused by its file and number") {
+  for (const char* text :
+       {"[default]\nregion eu-west-1\n", "\n[profile broken\n", "[a]\ns3 =\n  words\n", "\nx = 1\n"}) {
+    CAPTURE(text);
+    std::map<std::string, AwsProfile> profiles;
+    const Failure failure = failure_of([&] { read_profiles(text, true, "config", profiles); });
+    CHECK(failure == ErrorCode::usage);
+    CHECK(failure.says("of 'config'"));
+  }
 }
 
 TEST_CASE("keys come from the default profile, the one AWS_PROFILE names, or the one asked for") {

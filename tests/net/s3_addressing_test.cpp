@@ -134,6 +134,17 @@ TEST_CASE("gs:// has keys of its own, and none of AWS's services is asked for th
   CHECK(other.credentials(cloud.around(), true)->get({})->key.access_key_id == "GOOG1");
 }
 
+TEST_CASE("a directory bucket is refused by its name, and Ceph's buckets of tenants have one") {
+  for (const char* bucket : {"s3://data--use1-az4--x-s3/k", "s3://point--use1-az4--xa-s3/"})
+    CHECK(failure_of([&] { parse_s3_location(bucket); }).says("S3 Express One Zone"));
+  CHECK(parse_s3_location("s3://physics:train/a") == S3Location{"physics:train", "a"});
+  S3Settings ceph;
+  ceph.endpoint = parse_url("http://rgw:7480");
+  CHECK(s3_url(ceph, "physics:train", "a").text() == "http://rgw:7480/physics%3Atrain/a");
+  for (const char* bucket : {"s3://:train/", "s3://a:b:train/", "s3://KEY:SECRET@train/"})
+    CHECK(failure_of([&] { parse_s3_location(bucket); }) == ErrorCode::usage);
+}
+
 TEST_CASE("an access point is named by its ARN, in both of its forms") {
   for (const char* separator : {":", "/"}) {
     const std::string arn = std::string("s3://arn:aws:s3:eu-west-1:123456789012:accesspoint") + separator + "my-point";

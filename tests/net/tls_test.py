@@ -57,8 +57,9 @@ class ServedTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def serve(self, context=None):
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Fresh", (Files,), {"asked": []}))
+    def serve(self, context=None, handler=None):
+        handler = handler or type("Fresh", (Files,), {"asked": []})
+        server = http.server.ThreadingHTTPServer(("", 0), handler)
         if context:
             server.socket = context.wrap_socket(server.socket, server_side=True)
         server.handle_error = lambda *_: None  # clients that do not trust it leave
@@ -144,7 +145,52 @@ class Trust(ServedTest):
         self.assertIn("/no/such/file", error["text"])
 
 
+class Refusing(Files):
+    """A proxy that lets nothing through."""
+
+    def do_GET(self):
+        self.asked.append(f"{self.command} {self.path}")
+        self.send_response(self.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_CONNECT = do_GET
+
+
 class Proxies(ServedTest):
+    def test_a_proxy_that_refuses_is_named_at_once_and_the_store_is_not_blamed(self):
+        for status, scheme in ((407, "http"), (407, "https"), (403, "https")):
+            with self.subTest(status=status, scheme=scheme):
+                proxy = self.serve(handler=type("Fresh", (Refusing,), {"asked": [], "status": status}))
+                variable = f"{scheme}_proxy"
+                error = self.probe(f"{scheme}://files.example/x", **{variable: f"http://me:secret@127.0.0.1:{proxy.server_port}"})["error"]
+                self.assertEqual(error["code"], "denied")
+                self.assertIn(f"the proxy in {variable} ('http://", error["text"])
+                self.assertIn(f"(status {status})", error["text"])
+                self.assertNotIn("secret", error["text"])
+                self.assertEqual(len(proxy.RequestHandlerClass.asked), 1)
+
+    def test_no_proxy_means_what_it_means_to_curl(self):
+        # Python's requests takes CIDR and ports in no_proxy, wildcards it does not; curl 7.88 takes CIDR, and no ports.
+        proxy, direct = self.serve(), self.serve()
+        lists = ["", "*", "127.0.0.1", "127.0.0.0/8", "127.0.0.0/24", "10.0.0.0/8", ".0.0.1", "localhost", "LOCALHOST",
+                 ".localhost", "local", "host", f"127.0.0.1:{direct.server_port}", "127.0.0.1:1", "127.*", "*.0.0.1",
+                 "x, 127.0.0.1", "x 127.0.0.1", "x,,localhost", "127.0.0.2", "localhost.", " localhost "]
+        variables = {"http_proxy": f"http://127.0.0.1:{proxy.server_port}"}
+        for name in ("no_proxy", "NO_PROXY"):
+            for without in lists:
+                for host in ("127.0.0.1", "127.0.0.2", "localhost"):
+                    with self.subTest(without=without, host=host):
+                        url = f"http://{host}:{direct.server_port}/x"
+                        environment = {**variables, name: without}
+                        asked = proxy.RequestHandlerClass.asked
+                        asked.clear()
+                        subprocess.run(["curl", "--silent", "--max-time", "20", "--range", "0-0", url], env=environment, capture_output=True)
+                        owners = bool(asked)
+                        asked.clear()
+                        self.probe(url, **environment)
+                        self.assertEqual(bool(asked), owners)
+
     def test_the_usual_variables_name_a_proxy_and_what_goes_without(self):
         proxy = self.serve()
         variables = {"http_proxy": f"http://127.0.0.1:{proxy.server_port}"}

@@ -153,6 +153,18 @@ class Prolog(FolderTest):
                 self.assertIn("no room", log)
                 self.assertRegex(log, r"job 17: .*exit code 5\n$")
 
+    def test_the_prolog_tells_the_system_if_it_staged_nothing(self):
+        marker = self.folder / "cache/imagenet-train/.shardkit/staged.json"
+        marker.parent.mkdir(parents=True)
+        logger = self.folder / "logger"
+        logger.write_text(f'#!/bin/sh\necho "$@" >>{self.folder}/told\n')
+        logger.chmod(0o755)
+        self.run_script("prolog.sh", "echo no credentials >&2; exit 4")
+        told = (self.folder / "told").read_text()
+        self.assertRegex(told, r"daemon.err -- job 17: nothing staged on n2: job 17: nothing staged, exit code 4")
+        self.run_script("prolog.sh", f"echo x >{marker}")
+        self.assertEqual((self.folder / "told").read_text(), told)
+
     def test_succeed_when_shardctl_is_not_there(self):
         (self.folder / "cache/imagenet-train").mkdir(parents=True)
         for name in ("prolog.sh", "epilog.sh"):

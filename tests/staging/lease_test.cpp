@@ -153,12 +153,19 @@ TEST_CASE("a lease that was taken outlives a power cut") {
 }
 
 TEST_CASE("the id is that of the pod, else of the Slurm job, else there is none") {
-  CHECK(job_lease_id(environment_of({{"POD_UID", "uid-1"}, {"POD_NAME", "pod-1"}})) == "uid-1");
-  CHECK(job_lease_id(environment_of({{"POD_UID", ""}, {"POD_NAME", "pod-1"}, {"SLURM_JOB_ID", "7"}})) == "pod-1");
-  CHECK(job_lease_id(environment_of(
-            {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"HOSTNAME", "pod-2"}, {"SLURM_JOB_ID", "7"}})) == "pod-2");
-  CHECK(job_lease_id(environment_of({{"HOSTNAME", "node"}, {"SLURM_JOB_ID", "7"}})) == "slurm-7");
-  CHECK(job_lease_id(environment_of({{"HOSTNAME", "node"}, {"USER", "anna"}})).empty());
+  const std::string host;
+  const std::string pod = "0c5e-11";  // as the kubelet's mounts say
+  const auto id = [&](const std::map<std::string, std::string>& environment, const std::string& kubelets_uid) {
+    return job_lease_id(environment_of(environment), kubelets_uid);
+  };
+  CHECK(id({{"POD_UID", "uid-1"}, {"POD_NAME", "pod-1"}}, host) == "uid-1");
+  CHECK(id({{"POD_NAME", "pod-1"}}, pod) == "0c5e-11");
+  CHECK(id({{"POD_NAME", "pod-1"}, {"POD_NAMESPACE", "a"}}, host) == "a/pod-1");
+  CHECK(id({{"SLURM_JOB_ID", "7"}}, host) == "slurm-7");
+  CHECK(id({{"SLURM_JOB_ID", "7"}}, pod) == "slurm-7@0c5e-11");
+  const std::map<std::string, std::string> no_ids{
+      {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"HOSTNAME", "node"}, {"POD_NAME", "pod-1"}, {"POD_UID", ""}};
+  CHECK(id(no_ids, host).empty());
   CHECK(random_lease_id() != random_lease_id());
   CHECK(random_lease_id().size() == std::string("lease-0123456789ab").size());
 }
@@ -257,7 +264,7 @@ TEST_CASE("a changed byte makes a lease damaged, or does not matter") {
 TEST_CASE("ids of leases have no control characters, wherever they come from") {
   const system::EnvironmentLookup none = [](const std::string&) { return std::nullopt; };
   const system::EnvironmentLookup pod = [](const std::string& name) {
-    return name == "POD_NAME" ? std::optional<std::string>("a\nb") : std::nullopt;
+    return name == "POD_UID" ? std::optional<std::string>("a\nb") : std::nullopt;
   };
   CHECK(lease_id_of("job 7, é", none) == "job 7, é");
   CHECK(lease_id_of("", none).empty());

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "system/storage.hpp"
+
 using namespace shardkit;
 using namespace shardkit::system;
 
@@ -32,14 +34,14 @@ std::string with_number(std::string text, long number) {
 }
 
 /// A range "{0-47}" of a path: what stands before it, behind it, and its ends.
-struct Range {
+struct NumberRange {
   std::string before;
   std::string behind;
   long first = 0;
   long last = -1;
 };
 
-bool find_range(const std::string& path, Range& range) {
+bool find_range(const std::string& path, NumberRange& range) {
   const std::size_t open = path.find('{');
   if (open == std::string::npos) return false;
   const std::size_t dash = path.find('-', open);
@@ -137,7 +139,7 @@ RecordedTree& RecordedTree::record(std::string_view text) {
 }
 
 void RecordedTree::record_file(const std::string& path, const std::string& content) {
-  Range range;
+  NumberRange range;
   if (!find_range(path, range)) {
     add(path, content);
     return;
@@ -159,6 +161,8 @@ void RecordedTree::record_answer(const std::string& line) {
     spaces_[object] = {number_of(words, "total"), number_of(words, "free")};
   } else if (call == "stat") {
     facts_[object] = {kind_of(word_of(words, "kind")), number_of(words, "size"), word_of(words, "device")};
+  } else if (call == "mount_id") {
+    without_mount_id_.insert(object);
   } else if (call == "xattr") {
     attributes_[object] = from_hex(words);
   } else if (call == "call") {
@@ -248,6 +252,40 @@ std::optional<PathFacts> RecordedTree::stat(const std::string& path) const {
   if (files_.contains(resolved_path)) return PathFacts{PathFacts::Kind::file, files_.at(resolved_path).size(), "0:1"};
   if (has_folder(resolved_path)) return PathFacts{PathFacts::Kind::folder, 0, "0:1"};
   return std::nullopt;
+}
+
+/// A mount hides what its parent has below the same point.
+std::optional<std::uint64_t> RecordedTree::mount_id(const std::string& path) const {
+  const std::string resolved_path = resolved(path);
+  if (without_mount_id_.contains(path)) return std::nullopt;
+  struct Line {
+    std::uint64_t id, parent;
+    std::string point;
+  };
+  std::vector<Line> lines;
+  std::set<std::uint64_t> ids;
+  std::istringstream in(text("/proc/self/mountinfo").value_or(""));
+  for (std::string line; std::getline(in, line);) {
+    Line mount;
+    std::string device;
+    std::string root;
+    if (!(std::istringstream(line) >> mount.id >> mount.parent >> device >> root >> mount.point)) continue;
+    mount.point = unescape_mount_name(mount.point);
+    ids.insert(mount.id);
+    lines.push_back(mount);
+  }
+  std::optional<std::uint64_t> at;
+  while (true) {
+    const Line* next = nullptr;
+    for (const Line& mount : lines) {
+      const bool is_root = !ids.contains(mount.parent) || mount.parent == mount.id;
+      const bool is_child = at ? mount.parent == *at && mount.id != *at : is_root;
+      if (!is_child || !is_below(resolved_path, mount.point)) continue;
+      if (next == nullptr || mount.point.size() <= next->point.size()) next = &mount;
+    }
+    if (next == nullptr) return at;
+    at = next->id;
+  }
 }
 
 std::optional<SpaceFacts> RecordedTree::space(const std::string& path) const {

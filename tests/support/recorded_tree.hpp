@@ -27,6 +27,8 @@ class RecordedTree final : public shardkit::system::Probe {
   std::vector<std::string> names(const std::string& folder) const override;
   std::optional<std::string> resolve(const std::string& path) const override;
   std::optional<shardkit::system::PathFacts> stat(const std::string& path) const override;
+  /// By walking the recorded mount table as the kernel does; none after "answer mount_id PATH: none".
+  std::optional<std::uint64_t> mount_id(const std::string& path) const override;
   std::optional<shardkit::system::SpaceFacts> space(const std::string& path) const override;
   std::optional<std::string> attribute(const std::string& path, const std::string& name) const override;
   int try_call(shardkit::system::SystemCall call) const override;
@@ -42,5 +44,6 @@ class RecordedTree final : public shardkit::system::Probe {
   std::map<std::string, shardkit::system::PathFacts> facts_;
   std::map<std::string, shardkit::system::SpaceFacts> spaces_;
   std::map<std::string, std::string> attributes_;  ///< by "path name"
+  std::set<std::string> without_mount_id_;
   std::map<std::string, int> calls_;               ///< errno by name
 };

@@ -24,6 +24,18 @@ void big_machine(RecordedTree& tree) {
 
 }  // namespace
 
+TEST_CASE("memory that a group still allows: its limit less what is used, except for the page cache of files") {
+  RecordedTree tree;
+  CHECK_FALSE(free_group_memory(tree));
+  tree.add("proc/self/cgroup", "0::/a/b\n");
+  tree.add("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  tree.add("sys/fs/cgroup/a/b/memory.max", "max").add("sys/fs/cgroup/a/b/memory.current", "900");
+  CHECK_FALSE(free_group_memory(tree));
+  tree.add("sys/fs/cgroup/a/memory.max", "1000").add("sys/fs/cgroup/a/memory.current", "950");
+  tree.add("sys/fs/cgroup/a/memory.stat", "anon 300\nshmem 400\ninactive_file 100\nactive_file 150\n");
+  CHECK(free_group_memory(tree) == 300);
+}
+
 TEST_CASE("a machine without control groups may use all it has") {
   RecordedTree tree;
   big_machine(tree);

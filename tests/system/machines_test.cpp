@@ -67,6 +67,17 @@ TEST_CASE("a container's only interface is virtual, and counts") {
   CHECK(cards[0].bytes_per_second == 1.25e9);
 }
 
+TEST_CASE("a pod is known by the folder that the kubelet mounts from, a node by none") {
+  const std::string hosts = " rw - ext4 /dev/sda1 rw\n";
+  RecordedTree tree;
+  tree.add("/proc/self/mountinfo", "2 1 8:1 /var/lib/kubelet/pods/0c5e-11/etc-hosts /etc/hosts" + hosts);
+  CHECK(pod_uid(tree) == "0c5e-11");
+  tree.add("/proc/self/mountinfo", "2 1 8:1 /kubelet/pods/0c5e-12/containers/a/1f /dev/termination-log" + hosts);
+  CHECK(pod_uid(tree) == "0c5e-12");
+  tree.add("/proc/self/mountinfo", "2 1 8:1 /kubelet/pods/0c5e-12/volumes/a /var/lib/kubelet/pods/0c5e-12/v" + hosts);
+  CHECK(pod_uid(tree).empty());
+}
+
 TEST_CASE("7.65 of 96 processors, on cgroup v2 and v1") {
   const CgroupUse two = read_cgroup_use(RecordedTree::machine("pod"));
   CHECK(two.version == "2");

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
 
-Mount mount_of(const std::string& path, const Probe& probe) { return *find_mount(read_mounts(probe), path); }
+Mount mount_at(const std::string& path, const Probe& probe) { return *mount_of(path, probe); }
 
 }  // namespace
 
 TEST_CASE("NFS: options, and what its client counted for this mount alone") {
   const RecordedTree tree = RecordedTree::machine("nfs");
-  const NfsFacts nfs = read_nfs(mount_of("/data", tree), tree);
+  const NfsFacts nfs = read_nfs(mount_at("/data", tree), tree);
   CHECK(nfs.version == "4.2");
   CHECK(nfs.connections == 1);
   CHECK(nfs.read_size == 1048576);
@@ -32,7 +32,7 @@ TEST_CASE("NFS: options, and what its client counted for this mount alone") {
 
 TEST_CASE("NFS: counters as they are, to take differences of") {
   const RecordedTree tree = RecordedTree::machine("nfs");
-  const auto counters = read_nfs_counters(mount_of("/data", tree), tree);
+  const auto counters = read_nfs_counters(mount_at("/data", tree), tree);
   REQUIRE(counters);
   CHECK(counters->operations == 120000);
   CHECK(counters->retransmissions == 451);
@@ -40,7 +40,7 @@ TEST_CASE("NFS: counters as they are, to take differences of") {
   CHECK(counters->reads == 100000);
   CHECK(counters->read_bytes == 104857600000);
   CHECK(counters->read_round_trip_seconds == doctest::Approx(1200));
-  CHECK_FALSE(read_nfs_counters(mount_of("/", tree), tree));
+  CHECK_FALSE(read_nfs_counters(mount_at("/", tree), tree));
 }
 
 TEST_CASE("NFS mounted otherwise") {
@@ -54,7 +54,7 @@ TEST_CASE("NFS mounted otherwise") {
 
 TEST_CASE("Lustre: stripes of a file, tunables of the right mount, the least of all targets") {
   const RecordedTree tree = RecordedTree::machine("lustre");
-  const LustreFacts facts = read_lustre(mount_of("/scratch", tree), "/scratch/train/a.tar", tree);
+  const LustreFacts facts = read_lustre(mount_at("/scratch", tree), "/scratch/train/a.tar", tree);
   CHECK(facts.stripe_count == 1);
   CHECK(facts.stripe_size == 1 << 20);
   CHECK(facts.read_requests_in_flight == 8);
@@ -66,7 +66,7 @@ TEST_CASE("Lustre: stripes of a file, tunables of the right mount, the least of 
 
 TEST_CASE("Lustre: the last component of a progressive layout counts; a folder is known by its first file") {
   const RecordedTree tree = RecordedTree::machine("lustre");
-  const Mount mount = mount_of("/scratch", tree);
+  const Mount mount = mount_at("/scratch", tree);
   const LustreFacts file = read_lustre(mount, "/scratch/train/b.tar", tree);
   CHECK(file.stripe_count == 4);
   CHECK(file.stripe_size == 4 << 20);
@@ -85,7 +85,7 @@ TEST_CASE("bytes that are no layout of Lustre say nothing") {
 
 TEST_CASE("JuiceFS: the cache by its control files") {
   const RecordedTree tree = RecordedTree::machine("juicefs");
-  const FuseFacts facts = read_fuse(mount_of("/jfs", tree), tree);
+  const FuseFacts facts = read_fuse(mount_at("/jfs", tree), tree);
   CHECK(facts.client == "JuiceFS");
   CHECK(facts.cache_folders == std::vector<std::string>{"/nvme0/jfs", "/nvme1/jfs"});
   CHECK(facts.cache_limit == 100 * kGi);
@@ -100,7 +100,7 @@ TEST_CASE("JuiceFS: the cache by its command line where an ordinary user may not
   tree.add("/proc/900/cmdline",
            "juicefs\0mount\0redis://x\0/jfs\0-o\0cache-dir=/c,ro\0--cache-size\0"
            "50G\0"s);
-  const FuseFacts facts = read_fuse(mount_of("/jfs", tree), tree);
+  const FuseFacts facts = read_fuse(mount_at("/jfs", tree), tree);
   CHECK(facts.cache_folders == std::vector<std::string>{"/c"});
   CHECK(facts.cache_limit == 50'000'000'000);
   CHECK_FALSE(facts.cached);
@@ -110,7 +110,7 @@ TEST_CASE("JuiceFS: a control file that is damaged is passed over") {
   RecordedTree tree = RecordedTree::machine("juicefs");
   for (const char* text : {"", "{", "[]", R"({"Chunk": 3})", R"({"Chunk": {"CacheDir": 1, "CacheSize": "x"}})"}) {
     tree.add("/jfs/.config", text);
-    CHECK(read_fuse(mount_of("/jfs", tree), tree).cache_folders.empty());
+    CHECK(read_fuse(mount_at("/jfs", tree), tree).cache_folders.empty());
   }
 }
 

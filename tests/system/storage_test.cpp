@@ -18,7 +18,7 @@ void mounts(RecordedTree& tree) {
            "21 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw,errors=remount-ro\n"
            "22 21 0:5 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=65536k\n"
            "23 21 0:44 / /data rw,relatime - nfs4 server:/export rw,vers=4.2,nconnect=1\n"
-           "24 21 0:45 / /data/my\\040disk rw - xfs /dev/sda rw\n"
+           "24 23 0:45 / /data/my\\040disk rw - xfs /dev/sda rw\n"
            "25 21 0:46 / /mnt/s3 rw - fuse.s3fs s3fs rw\n"
            "26 21 0:47 / /merged rw - overlay overlay rw,lowerdir=/a\n"
            "27 21 0:48 / /pool rw - btrfs /dev/sdb rw\n"
@@ -27,6 +27,7 @@ void mounts(RecordedTree& tree) {
   tree.add("sys/devices/nvme0n1/queue/rotational", "0\n").add("sys/devices/nvme0n1/queue/read_ahead_kb", "128\n");
   tree.link("sys/dev/block/259:2", "../../devices/nvme0n1/nvme0n1p2");
   tree.add("sys/class/block/sda/uevent", "DEVNAME=sda\n").add("sys/class/block/sda/queue/rotational", "1\n");
+  tree.add("sys/class/block/sda/device/vendor", "ATA");
   tree.add("sys/class/block/sdb/uevent", "DEVNAME=sdb\n").add("sys/class/block/sdb/queue/rotational", "0\n");
 }
 

@@ -369,12 +369,13 @@ FleetNode left_out_node(const LeftOut& file) {
 }
 
 /// Nodes without a result that can be judged: left out, failed, or expected and absent.
-void add_unjudged(const std::vector<std::string>& expected, const std::vector<LeftOut>& left_out,
-                  std::vector<FleetNode>& rows) {
+void add_unjudged(const std::vector<std::string>& expected, const NodeNames& names,
+                  const std::vector<LeftOut>& left_out, std::vector<FleetNode>& rows) {
   std::set<std::string> known;
   for (const FleetNode& row : rows) known.insert(row.name);
   for (const LeftOut& file : left_out) {
     FleetNode node = left_out_node(file);
+    node.name = names.of(node.name);
     if (known.insert(node.name).second) rows.push_back(std::move(node));
   }
   for (const std::string& name : expected) {
@@ -491,13 +492,18 @@ AggregateResult aggregate(const AggregateOptions& options, Context& context) {
     context.progress().items.fetch_add(1, std::memory_order_relaxed);
   });
   RunClass runs = most_results(std::move(classes), result.left_out);
+  const std::vector<std::string> expected = expected_nodes(options);
+  std::vector<std::string> found;
+  for (const NodeRun& run : runs) found.push_back(run.node);
+  const NodeNames names(expected, found);
+  for (NodeRun& run : runs) run.node = names.of(run.node);
   std::vector<Node> nodes = nodes_of(runs);
   set_groups(nodes, options.group_by);
   judge_rates(nodes);
   judge_gate(gate, nodes);
   result.stages = sums(nodes);
   for (const Node& node : nodes) result.rows.push_back(node.row);
-  add_unjudged(expected_nodes(options), result.left_out, result.rows);
+  add_unjudged(expected, names, result.left_out, result.rows);
   std::ranges::stable_sort(
       result.rows, {}, [](const FleetNode& row) { return std::pair(row.state == NodeState::healthy, row.slowest); });
   count(result);

@@ -23,9 +23,8 @@ void look_at_path(const std::string& path, const system::Probe& probe, Environme
     environment.block_device = system::read_block_device(probe, "/sys/class/block/" + environment.storage.device);
     environment.space.reset();
   }
-  const auto mounts = system::read_mounts(probe);
-  const system::Mount* mount = system::find_mount(mounts, environment.path);
-  if (mount == nullptr || environment.storage.mount_point.empty()) return;
+  const auto mount = system::mount_of(environment.path, probe);
+  if (!mount || environment.storage.mount_point.empty()) return;
   if (auto device = system::device_of(*mount, probe); !device.name.empty())
     environment.block_device = std::move(device);
   if (mount->type.starts_with("nfs")) environment.nfs = system::read_nfs(*mount, probe);

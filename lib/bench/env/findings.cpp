@@ -132,7 +132,7 @@ constexpr std::array kLimitRules{
          }},
     Rule{"machine_hidden", kHint, "readable",
          "also run it outside the restricted container to see what is missing here",
-         "running in {measured}: limits, devices and mounts may differ from the host",
+         "{measured}: limits, devices and mounts may differ from the host",
          [](const Environment& e) {
            return shown_if(!e.hidden.empty(), fmt::format("{} cannot be read", fmt::join(e.hidden, " and ")));
          }},

@@ -27,6 +27,12 @@ double cpu_seconds_of(const std::vector<std::uint64_t>& processes, const system:
   return seconds;
 }
 
+/// Read and written by all processes; empty if unknown.
+std::optional<double> bytes_between(const system::DiskMoment& before, const system::DiskMoment& after) {
+  const auto grown = system::disk_growth(before, after);
+  return grown ? std::optional(static_cast<double>(grown->read_bytes + grown->written_bytes)) : std::nullopt;
+}
+
 }  // namespace
 
 std::string Neighbors::text() const {
@@ -36,7 +42,7 @@ std::string Neighbors::text() const {
                        may_include_server ? " (perhaps for this mount: its process was not found)" : "");
   }
   if (device_ratio > 0.05) {
-    used += fmt::format("{}{} of the disk", used.empty() ? "" : " and ", format_rate(device_bytes_per_second));
+    used += fmt::format("{}{} of the disk", used.empty() ? "" : " and ", format_rate(*device_bytes_per_second));
   }
   return used.empty() ? used : "others used " + used;
 }
@@ -50,7 +56,8 @@ void Neighbors::describe(FieldList& v) {
            "true on a FUSE mount whose own process was not found: its cores may be among those of others"},
           may_include_server);
   v.field({"cores", "cores that this process may use"}, cores);
-  v.field({"device_bytes_per_second", Unit::bytes_per_second, "bytes that others read and wrote on the data's disk"},
+  v.field({"device_bytes_per_second", Unit::bytes_per_second,
+           "bytes that others read and wrote on the data's disk; absent if its counters are unknown"},
           device_bytes_per_second);
   v.field({"device_ratio", Unit::ratio,
            "that, divided by the highest rate of the disk that was seen; 0 if this process did not use it"},
@@ -71,9 +78,7 @@ NeighborMeter::NeighborMeter(const system::StorageFacts& storage, double cores, 
 NeighborMeter::DiskUse NeighborMeter::disk_use(const std::optional<system::CpuTimes>& cpu) const {
   DiskUse now;
   if (cpu) now.seconds = cpu->total_seconds / static_cast<double>(std::max<std::size_t>(processors_.size(), 1));
-  if (const auto disk = system::read_disk_counters(device_, probe_)) {
-    now.bytes = static_cast<double>(disk->read_bytes + disk->written_bytes);
-  }
+  now.moment = system::look_at_disk(device_, probe_);
   return now;
 }
 
@@ -100,7 +105,7 @@ constexpr double kLeastBetweenLooks = 0.2;
 void NeighborMeter::note_rate(const DiskUse& now) {
   const double seconds = now.seconds - last_.seconds;
   if (seconds < kLeastBetweenLooks) return;
-  device_most_ = std::max(device_most_, (now.bytes - last_.bytes) / seconds);
+  device_most_ = std::max(device_most_, bytes_between(last_.moment, now.moment).value_or(0) / seconds);
   last_ = now;
 }
 
@@ -111,7 +116,7 @@ Neighbors NeighborMeter::so_far() {
   note_rate(now.disk);
   const double seconds = now.disk.seconds - start_.disk.seconds;
   const double own = now.own_storage_bytes - start_.own_storage_bytes;
-  const double device = now.disk.bytes - start_.disk.bytes;
+  const auto device = bytes_between(start_.disk.moment, now.disk.moment);
   Neighbors found;
   found.cores = cores_;
   if (seconds < kLeastSeconds) return found;
@@ -120,10 +125,12 @@ Neighbors NeighborMeter::so_far() {
   const double unused = std::max(static_cast<double>(processors_.size()) - cores_, 0.0);
   found.cores_used = std::max((now.others_cpu_seconds - start_.others_cpu_seconds) / seconds - unused, 0.0);
   found.may_include_server = misses_server_;
-  if (own <= 0 || device <= own) return found;
-  found.device_most = std::max(device_most_, device / seconds);
-  found.device_bytes_per_second = (device - own) / seconds;
-  found.device_ratio = found.device_bytes_per_second / found.device_most;
+  if (!device) return found;
+  found.device_bytes_per_second = found.device_ratio = 0;
+  if (own <= 0 || *device <= own) return found;
+  found.device_most = std::max(device_most_, *device / seconds);
+  found.device_bytes_per_second = (*device - own) / seconds;
+  found.device_ratio = *found.device_bytes_per_second / found.device_most;
   return found;
 }
 
@@ -152,11 +159,14 @@ Neighbors together(std::span<const Neighbors> measurements) {
     const double share = one.seconds / all.seconds;
     all.cores = one.cores;
     all.cores_used += share * one.cores_used;
-    all.device_bytes_per_second += share * one.device_bytes_per_second;
+    if (one.device_bytes_per_second) {
+      all.device_bytes_per_second = all.device_bytes_per_second.value_or(0) + share * *one.device_bytes_per_second;
+    }
     all.device_most = std::max(all.device_most, one.device_most);
     all.may_include_server = all.may_include_server || one.may_include_server;
   }
-  if (all.device_most > 0) all.device_ratio = all.device_bytes_per_second / all.device_most;
+  all.device_ratio = all.device_bytes_per_second;
+  if (all.device_most > 0) all.device_ratio = *all.device_bytes_per_second / all.device_most;
   return all;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/context.hpp"
 #include "core/fields.hpp"
+#include "system/block_device.hpp"
 #include "system/cpu.hpp"
 #include "system/probe.hpp"
 #include "system/storage.hpp"
@@ -23,8 +24,9 @@ namespace shardkit::bench {
 struct Neighbors {
   double cores_used = 0;  ///< of those that this process may use
   double cores = 0;       ///< that this process may use
-  double device_bytes_per_second = 0;
-  double device_ratio = 0;          ///< that, divided by the highest rate of the data's disk that was seen meanwhile
+  /// Empty without a disk, or if it is unknown. 0 if this process did not use it.
+  std::optional<double> device_bytes_per_second;
+  std::optional<double> device_ratio;  ///< that, divided by the highest rate of the data's disk that was seen meanwhile
   bool may_include_server = false;  ///< cores_used may be those of the file system's own process (FUSE)
   double device_most = 0;           ///< that rate, in bytes per second, of all processes together
   double seconds = 0;               ///< that were measured; 0: too short to say anything
@@ -57,7 +59,7 @@ class NeighborMeter {
   /// Of the disk, by all processes.
   struct DiskUse {
     double seconds = 0;  ///< by the clock of /proc/stat
-    double bytes = 0;
+    system::DiskMoment moment;
   };
   struct Counters {
     DiskUse disk;

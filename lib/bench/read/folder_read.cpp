@@ -228,7 +228,7 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   hint_at_others(listing.files, result);
   Prng prng(kSeed);
   shuffle(std::span(listing.files), prng);
-  const auto before = system::read_disk_counters(result.storage.device);
+  const auto before = system::look_at_disk(result.storage.device);
   context.progress().start(phase::kReading, listing.files.size(), 0, "files");
   context.progress().budget_seconds = options.budget.value_or(0);
   FileCalls calls;
@@ -237,8 +237,8 @@ ReadResult read_folders(const ReadOptions& options, Context& context) {
   result.neighbors = watch.so_far();
   result.interrupted = context.stop_token().stop_requested();
   ReadMeasurement measured;
-  measured.add(timing, {static_cast<const ReadTally&>(calls)}, before,
-               system::read_disk_counters(result.storage.device));
+  measured.add(timing, {static_cast<const ReadTally&>(calls)},
+               system::disk_growth(before, system::look_at_disk(result.storage.device)));
   measured.add_totals(result);
   add_rates(calls, timing, result);
   result.files = listing.files.size();

@@ -82,7 +82,7 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
   const auto work = make_work(plan, limits, context);
   const std::uint64_t threads = threads_of(plan.options);
   std::vector<ReadTally> tallies(threads);
-  const auto before = system::read_disk_counters(device);
+  const auto before = system::look_at_disk(device);
   const auto prepare = [&](unsigned thread) -> TimedWork {
     return [&work, &tally = tallies[thread], lane = std::shared_ptr(work->prepare())](const std::stop_token& stop) {
       work->run(*lane, tally, stop);
@@ -93,7 +93,7 @@ void run_pass(const ReadPlan& plan, const ReadLimits& limits, const std::string&
   // Reads that arrived later, such as behind much read-ahead of a slow disk, do not count, so their time does not
   // either.
   if (work->counted_in_time()) cut(timing, *limits.most_seconds);
-  run.measured.add(timing, tallies, before, system::read_disk_counters(device));
+  run.measured.add(timing, tallies, system::disk_growth(before, system::look_at_disk(device)));
   if (run.measured.total.bytes == 0) context.throw_if_stopped();
   run.hint = work->hint(threads);
   ++run.passes;
@@ -222,18 +222,17 @@ void describe_surroundings(FieldList& v, ReadResult& result) {
 }  // namespace
 
 void ReadMeasurement::add(const Timing& pass, const std::vector<ReadTally>& tallies,
-                          const std::optional<system::DiskCounters>& before,
-                          const std::optional<system::DiskCounters>& after) {
+                          const std::optional<system::DiskCounters>& counted) {
   for (const ReadTally& tally : tallies) total.merge(tally);
   timing.seconds += pass.seconds;
   timing.cpu_seconds += pass.cpu_seconds;
   timing.rates.insert(timing.rates.end(), pass.rates.begin(), pass.rates.end());
-  if (!before || !after) device.reset();
+  if (!counted) device.reset();
   if (!device) return;
-  device->reads += after->reads - before->reads;
-  device->read_bytes += after->read_bytes - before->read_bytes;
-  device->read_wait_seconds += after->read_wait_seconds - before->read_wait_seconds;
-  device->queue_seconds += after->queue_seconds - before->queue_seconds;
+  device->reads += counted->reads;
+  device->read_bytes += counted->read_bytes;
+  device->read_wait_seconds += counted->read_wait_seconds;
+  device->queue_seconds += counted->queue_seconds;
 }
 
 std::optional<DeviceActivity> ReadMeasurement::device_activity() const {

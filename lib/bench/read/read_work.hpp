@@ -143,9 +143,9 @@ struct ReadMeasurement {
   /// Change of the device's counters; empty: unknown.
   std::optional<system::DiskCounters> device = system::DiskCounters{};
 
-  /// A pass, and the device's counters before and after it.
-  void add(const Timing& pass, const std::vector<ReadTally>& tallies, const std::optional<system::DiskCounters>& before,
-           const std::optional<system::DiskCounters>& after);
+  /// A pass, and what the device counted in it.
+  void add(const Timing& pass, const std::vector<ReadTally>& tallies,
+           const std::optional<system::DiskCounters>& counted);
   std::optional<DeviceActivity> device_activity() const;
   /// Puts all but rates and samples into the result.
   void add_totals(ReadResult& result) const;

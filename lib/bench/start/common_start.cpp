@@ -206,10 +206,9 @@ class Barrier {
   [[noreturn]] void throw_incomplete(const std::vector<std::string>& files) const {
     std::vector<std::string> came;
     for (const std::string& file : files) came.push_back(node_of(file));
-    std::vector<std::string> missing;
-    for (const std::string& node : expand_hosts(system::process_environment()("SLURM_JOB_NODELIST").value_or(""))) {
-      if (std::ranges::find(came, node) == came.end()) missing.push_back(node);
-    }
+    std::vector<std::string> missing = expand_hosts(system::process_environment()("SLURM_JOB_NODELIST").value_or(""));
+    const NodeNames names(missing, came);
+    for (const std::string& node : came) std::erase(missing, names.of(node));
     throw Error(
         ErrorCode::io, At{folder_},
         "only {} of {} nodes came to the barrier '{}' within {}; missing: {}; start all of them again, or use a "
@@ -269,6 +268,31 @@ std::vector<std::string> expand_hosts(std::string_view list) {
     start = i + 1;
   }
   return names;
+}
+
+namespace {
+
+std::string short_name(const std::string& name) { return name.substr(0, name.find('.')); }
+
+}  // namespace
+
+NodeNames::NodeNames(std::vector<std::string> of_scheduler, const std::vector<std::string>& others)
+    : of_scheduler_(std::move(of_scheduler)) {
+  for (const std::string& name : of_scheduler_) by_short_name_[short_name(name)].insert(name);
+  for (const std::string& name : others) by_short_name_[short_name(name)].insert(name);
+}
+
+std::string NodeNames::of(const std::string& name) const {
+  const auto same = by_short_name_.find(short_name(name));
+  if (same == by_short_name_.end()) return name;
+  std::set<std::string> all = same->second;
+  all.insert(name);
+  const bool has_short = all.contains(same->first);
+  if (all.size() - (has_short ? 1 : 0) > 1) return name;
+  for (const std::string& known : all) {
+    if (std::ranges::find(of_scheduler_, known) != of_scheduler_.end()) return known;
+  }
+  return has_short ? same->first : name;
 }
 
 double parse_start(const std::string& text) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +40,18 @@ struct CommonStart {
 /// Names of "node[001-003,007],gpu1" (Slurm's notation), in its order. Throws Error{usage} for anything else,
 /// and for more than 65,536.
 std::vector<std::string> expand_hosts(std::string_view list);
+
+/// What several names of nodes are called together. A short name is the FQDN that it begins, unless it begins two.
+class NodeNames {
+ public:
+  /// The name of the scheduler is taken if it is known, else the short one.
+  explicit NodeNames(std::vector<std::string> of_scheduler, const std::vector<std::string>& others = {});
+  std::string of(const std::string& name) const;
+
+ private:
+  std::vector<std::string> of_scheduler_;
+  std::map<std::string, std::set<std::string>, std::less<>> by_short_name_;
+};
 
 /// Unix time of "2026-11-26T12:00:00Z", or of "@1764158400" or "1764158400". Throws Error{usage}.
 double parse_start(const std::string& text);

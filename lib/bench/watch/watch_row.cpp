@@ -168,6 +168,13 @@ JobRow job_row(const WatchTarget& target, const WatchSample& before, const Watch
   return row;
 }
 
+/// A disk that counts nothing while the job reads from storage: its counters are off, or those of another device.
+bool stands_still(const system::DiskCounters& before, const system::DiskCounters& after,
+                  const std::optional<JobRow>& job) {
+  constexpr double kReads = 1e6;  // bytes per second
+  return before == after && job && job->from_storage_bytes.value_or(0) > kReads;
+}
+
 DiskRow disk_row(const std::string& name, const system::DiskCounters& before, const system::DiskCounters& after,
                  double seconds) {
   const Figure reads = growth(before.reads, after.reads);
@@ -210,7 +217,8 @@ WatchRow watch_row(const WatchTarget& target, const WatchSample& before, const W
   row.node = node_row(before, after, row.seconds);
   row.group = group_row(before.group, after.group, row.seconds);
   if (!before.processes.empty() && !after.processes.empty()) row.job = job_row(target, before, after, row.seconds);
-  if (before.disk && after.disk) row.disk = disk_row(target.storage.device, *before.disk, *after.disk, row.seconds);
+  if (before.disk && after.disk && !stands_still(*before.disk, *after.disk, row.job))
+    row.disk = disk_row(target.storage.device, *before.disk, *after.disk, row.seconds);
   if (before.nfs && after.nfs) row.nfs = nfs_row(*before.nfs, *after.nfs, row.seconds);
   if (before.stalled && after.stalled && before.stalled->pid == after.stalled->pid) {
     row.stalled = StalledRow{after.stalled->pid, after.stalled->command, after.stalled->processes};

@@ -22,9 +22,8 @@ namespace {
 void look_at_path(const std::string& path, const system::Probe& probe, WatchTarget& target) {
   target.storage = system::storage_of(path, probe);
   target.path = system::data_path(path, probe);
-  const auto mounts = system::read_mounts(probe);
-  const system::Mount* const mount = system::find_mount(mounts, target.path);
-  if (mount != nullptr && mount->type.starts_with("nfs")) target.nfs_mount = *mount;
+  const auto mount = system::mount_of(target.path, probe);
+  if (mount && mount->type.starts_with("nfs")) target.nfs_mount = *mount;
 }
 
 void look_at_process(std::uint64_t pid, const system::Probe& probe, WatchTarget& target) {

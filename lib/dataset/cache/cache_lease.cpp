@@ -160,8 +160,7 @@ CacheHoldResult cache_hold(const CacheHoldOptions& options, Context& context) {
 namespace {
 
 constexpr Field kJobOption{"lease-id",
-                           "id of the job whose leases are meant; default: the pod (POD_UID, POD_NAME or its HOSTNAME) "
-                           "or the Slurm job (slurm-<id>)",
+                           "id of the job whose leases are meant; default: the pod's UID or the Slurm job (slurm-<id>)",
                            "ID", Misnomers{"owner purpose"}};
 constexpr Field kHeldResult{"held", Unit::count, "leases of the job that stay: another `cache hold` of it is running"};
 constexpr Field kOwnerResult{"owner", "id of the job whose leases were looked for; empty: those of all jobs"};

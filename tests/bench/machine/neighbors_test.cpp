@@ -89,7 +89,7 @@ TEST_CASE("others on the disk matter if this process reads from it") {
   machine.set({}, {}, 0, 0, 1'024'000'000);
   CHECK_FALSE(meter.so_far().disturb());
   machine.set({}, {}, 0, 512'000'000, 1'024'000'000);
-  CHECK(meter.so_far().device_ratio == Approx(0.5));
+  CHECK(meter.so_far().device_ratio.value() == Approx(0.5));
   CHECK(meter.so_far().text() == "others used 51.2 MB/s of the disk");
   machine.set({}, {}, 0, 1'000'000'000, 1'024'000'000);
   CHECK_FALSE(meter.so_far().disturb());
@@ -143,8 +143,8 @@ TEST_CASE("what others use of a disk is compared with its highest rate, not with
   machine.set({}, {}, 0, 1'000'100'000, 1'003'240'000);
   const Neighbors found = meter.so_far();
   CHECK(found.device_most == Approx(100.1e6).epsilon(0.01));
-  CHECK(found.device_bytes_per_second == Approx(104.7e3).epsilon(0.01));
-  CHECK(found.device_ratio < 0.002);
+  CHECK(found.device_bytes_per_second.value() == Approx(104.7e3).epsilon(0.01));
+  CHECK(found.device_ratio.value() < 0.002);
   CHECK_FALSE(found.disturb());
 }
 
@@ -154,8 +154,8 @@ TEST_CASE("measurements count by their time, and the disk's highest rate is that
   CHECK(all.cores == 2);
   CHECK(all.cores_used == Approx(0.4));
   CHECK(all.seconds == 4);
-  CHECK(all.device_bytes_per_second == Approx(30e6));
-  CHECK(all.device_ratio == Approx(0.15));
+  CHECK(all.device_bytes_per_second.value() == Approx(30e6));
+  CHECK(all.device_ratio.value() == Approx(0.15));
   CHECK_FALSE(together({}).disturb());
 }
 

@@ -26,6 +26,23 @@ CommonStartOptions barrier(const TempDir& folder, std::uint64_t world) {
   return options;
 }
 
+TEST_CASE("a short name is the FQDN that it begins, unless two nodes would be one") {
+  struct Row {
+    Names scheduler, others;
+    std::string name, is;
+  };
+  for (const Row& row : {Row{{"n1", "n2"}, {"n1.a", "n2.a"}, "n1.a", "n1"},
+                         {{"n1.a"}, {"n1"}, "n1", "n1.a"},
+                         {{}, {"n1.a", "n1"}, "n1.a", "n1"},
+                         {{}, {"n1.a"}, "n1.a", "n1.a"},
+                         {{"n1"}, {"n1.a", "n1.b"}, "n1.a", "n1.a"},
+                         {{"n1"}, {"n10.a"}, "n10.a", "n10.a"},
+                         {{"10.0.0.1", "10.0.0.2"}, {}, "10.0.0.1", "10.0.0.1"}}) {
+    CAPTURE(row.name);
+    CHECK(NodeNames(row.scheduler, row.others).of(row.name) == row.is);
+  }
+}
+
 TEST_CASE("names of nodes are written like Slurm writes them") {
   CHECK(expand_hosts("node[001-003,007],gpu1") == Names{"node001", "node002", "node003", "node007", "gpu1"});
   CHECK(expand_hosts("a,b") == Names{"a", "b"});

@@ -109,6 +109,7 @@ class MovingNode final : public system::Probe {
   std::vector<std::string> names(const std::string& folder) const override { return now().names(folder); }
   std::optional<std::string> resolve(const std::string& path) const override { return now().resolve(path); }
   std::optional<system::PathFacts> stat(const std::string& path) const override { return now().stat(path); }
+  std::optional<std::uint64_t> mount_id(const std::string& path) const override { return now().mount_id(path); }
   std::optional<system::SpaceFacts> space(const std::string& path) const override { return now().space(path); }
   std::optional<std::string> attribute(const std::string& path, const std::string& name) const override {
     return now().attribute(path, name);

@@ -2,6 +2,7 @@
 which nodes start together, on file systems that lack something."""
 
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -49,6 +50,49 @@ class Aggregate(FolderTest):
         self.assertEqual(finished.returncode, 3)
         self.assertIn("sbatch --exclude=bad1,bad2", finished.stdout)
         self.assertIn("kubectl cordon bad1 bad2", finished.stdout)
+
+    def test_host_lists_mean_what_they_mean_to_scontrol(self):
+        conf = self.folder / "slurm.conf"
+        conf.write_text("ClusterName=x\nSlurmctldHost=localhost\nNodeName=a\nPartitionName=p Nodes=a\n")
+        folder = self.fleet({f"zz{i}": 2e9 for i in range(4)})
+        chance = random.Random(63)
+
+        def numbers():
+            width, first = chance.choice([1, 2, 3, 5]), chance.randrange(12)
+            ranges = [f"{first + 3 * i:0{width}}" + chance.choice(["", f"-{first + 3 * i + chance.randrange(3):0{width}}"]) for i in range(chance.randint(1, 3))]
+            return f"[{','.join(ranges)}]"
+
+        compared = 0
+        for _ in range(100):
+            parts = [chance.choice(["n", "gpu-", "r1-n", "a.b"]) + chance.choice(["", "7", "007", numbers(), numbers() + chance.choice(["-x", "-n" + numbers(), ".corp"])])
+                     for _ in range(chance.randint(1, 3))]
+            names = ",".join(parts)
+            with self.subTest(names=names):
+                owners = subprocess.run(["scontrol", "show", "hostnames", names], env={**os.environ, "SLURM_CONF": str(conf)},
+                                        capture_output=True, text=True, check=False, timeout=60)
+                if not owners.stdout:
+                    self.assertRegex(names, r"\][^,]", owners.stderr)  # Slurm 22 reads nothing behind a bracket; we do
+                    continue
+                compared += 1
+                saved = self.folder / "fleet.json"
+                run("iobench", "aggregate", folder, "--expect", names, "--json", saved)
+                missing = {row["name"] for row in json.loads(saved.read_text())["result"]["nodes"] if row["state"] == "missing"}
+                self.assertEqual(missing, set(owners.stdout.split()))
+        self.assertGreater(compared, 40)
+
+    def test_names_of_nodes_are_those_of_the_scheduler(self):
+        rates = {f"n{i}.corp": 2e9 for i in range(8)} | {"n8.corp": 1e9}
+        finished = run("iobench", "aggregate", self.fleet(rates, runs=2), "--expect", "n[0-9]")
+        self.assertEqual(finished.returncode, 3)
+        self.assertIn("1 missing", finished.stdout)
+        self.assertIn("sbatch --exclude=n8\n", finished.stdout)
+
+    def test_a_failed_node_is_named_once(self):
+        folder = self.fleet({f"n{i}": 2e9 for i in range(4)})
+        failed = node("broken", 2e9) | {"status": "failed", "error": {"code": "io", "text": "the disk is gone"}}
+        (folder / "broken-0.json").write_text(json.dumps(failed))
+        finished = run("iobench", "aggregate", folder)
+        self.assertEqual(finished.stdout.count("broken") + finished.stderr.count("broken"), 1, finished.stdout + finished.stderr)
 
     def test_names_the_ceiling(self):
         folder = self.fleet({f"n{i}": 1.1e9 for i in range(8)})

@@ -383,7 +383,7 @@ class Releasing(CacheTest):
     PLAIN = {key: value for key, value in os.environ.items() if not key.startswith(("POD_", "SLURM_", "KUBERNETES_"))}
 
     def test_the_pod_or_the_job_is_the_default_owner(self):
-        for environment, owner in (({"POD_NAME": "train-0"}, "train-0"), ({"SLURM_JOB_ID": "7"}, "slurm-7"),
+        for environment, owner in (({"POD_NAMESPACE": "a", "POD_NAME": "train-0"}, "a/train-0"), ({"SLURM_JOB_ID": "7"}, "slurm-7"),
                                    ({"POD_UID": "0c5e", "POD_NAME": "train-0"}, "0c5e")):
             environment = {**self.PLAIN, **environment}
             finished = run("shardctl", *self.command("a"), env=environment)
@@ -391,6 +391,23 @@ class Releasing(CacheTest):
             self.assertEqual([lease["owner"] for lease in self.listed()["a"]["leases"]], [owner])
             finished = run("shardctl", "cache", "release", self.cache / "a", "--json", "-", env=environment)
             self.assertEqual(result_of(finished)["result"]["released"], 1)
+
+    def test_pods_and_jobs_that_share_a_name_do_not_share_a_lease(self):
+        pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": "node-1"}
+        for one, other in (({"POD_UID": "u1", "POD_NAME": "train-0"}, {"POD_UID": "u2", "POD_NAME": "train-0"}),
+                           ({"POD_NAMESPACE": "a", "POD_NAME": "train-0"}, {"POD_NAMESPACE": "b", "POD_NAME": "train-0"}),
+                           ({"POD_UID": "u1", "SLURM_JOB_ID": "7"}, {"POD_UID": "u1", "SLURM_JOB_ID": "8"}),
+                           ({"POD_UID": "u1", "SLURM_JOB_ID": "7"}, {"POD_UID": "u2", "SLURM_JOB_ID": "7"})):
+            with self.subTest(one=one, other=other):
+                for environment in (one, other, one):  # staging again counts once
+                    self.assertEqual(run("shardctl", *self.command("a"), env={**self.PLAIN, **pod, **environment}).returncode, 0)
+                self.assertEqual(self.listed()["a"]["live_leases"], 2)
+                release = ("cache", "release", self.cache / "a", "--json", "-")
+                released = run("shardctl", *release, env={**self.PLAIN, **pod, **one})
+                self.assertEqual(result_of(released)["result"]["released"], 1)
+                self.assert_error(self.verb("gc", "--limit", "0"), 5, "leased by")
+                run("shardctl", *release, env={**self.PLAIN, **pod, **other})
+                self.assertEqual(self.listed()["a"]["live_leases"], 0)
 
     def test_two_jobs_of_one_user_do_not_end_or_evict_each_others_sets(self):
         ids = []

@@ -111,5 +111,59 @@ class Env(FolderTest):
         self.assertEqual(result["storage"]["storage_class"], "unknown")
 
 
+# Mounts at random places, with names that /proc/self/mountinfo escapes, some of them above or beside others that they hide.
+# Then what the kernel and findmnt, by its id, say of the mount of each folder, and what iobench says.
+RANDOM_MOUNTS = r"""
+import ctypes, json, os, pathlib, random, subprocess, sys
+iobench, root, seed = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+chance = random.Random(seed)
+names = ["a", "b c", "tab\tx", "back\\\\slash", "\\\\040", "new\nline", "#x", "\u00fc", "a,b", "x=y"]
+libc = ctypes.CDLL(None, use_errno=True)
+folders = [root]
+def mount(source, target, kind, flags=0):
+    if libc.mount(source.encode(), os.fsencode(target), kind.encode(), flags, None) != 0:
+        raise OSError(ctypes.get_errno(), os.fsdecode(os.fsencode(target)))
+for _ in range(12):
+    folder = chance.choice([f for f in folders if f.exists()]) / chance.choice(names)
+    folder.mkdir(exist_ok=True)
+    folders.append(folder)
+    for _ in range(chance.choice([0, 1, 1, 2])):
+        if chance.random() < 0.3:
+            mount(str(chance.choice([f for f in folders if f.exists()])), folder, "", 4096)
+        else:
+            mount(chance.choice(["tmpfs", "a b", "none", "x\\\\y"]), folder, "tmpfs")
+table = {row["id"]: row for row in json.loads(subprocess.check_output(
+    ["findmnt", "--json", "--list", "--kernel", "-o", "ID,TARGET,FSTYPE,SOURCE"]))["filesystems"]}
+seen = 0
+for folder in {f for f in folders if f.exists()}:
+    opened = os.open(folder, os.O_PATH)
+    lines = dict(line.split(":\t") for line in open(f"/proc/self/fdinfo/{opened}").read().splitlines())
+    os.close(opened)
+    row = table[int(lines["mnt_id"])]
+    ours = json.loads(subprocess.check_output([iobench, "env", folder, "--json", "-"]))["result"]["storage"]
+    assert ours["mount_point"] == row["target"], (ours, row)
+    assert ours["file_system"] == row["fstype"], (ours, row)
+    assert row["source"].split("[")[0] == ours["source"], (ours, row)
+    seen += 1
+print(seen)
+"""
+
+
+@unittest.skipUnless(can_mount(), "may not mount")
+class Mounts(FolderTest):
+    def test_mounts_are_those_of_the_kernel_and_of_findmnt(self):
+        seen = 0
+        for seed in range(12):
+            root = self.folder / str(seed)
+            root.mkdir()
+            with self.subTest(seed=seed):
+                words = ["unshare", "-m", "--propagation", "private", sys.executable, "-c", RANDOM_MOUNTS, PROGRAMS / "iobench",
+                         root, str(seed)]
+                finished = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+                self.assertEqual(finished.returncode, 0, finished.stderr)
+                seen += int(finished.stdout)
+        self.assertGreater(seen, 50)
+
+
 if __name__ == "__main__":
     unittest.main()

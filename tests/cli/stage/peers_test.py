@@ -101,6 +101,19 @@ class Neighbours(PeersTest):
         self.assertLess(self.store.bytes_sent(), self.bytes + 300 * len(self.store.answers()))
 
 
+    def test_a_sample_proxy_serves_the_new_set_after_it_was_replaced_under_the_same_names(self):
+        folder = self.folder / "proxy"
+        proxy = Nginx(folder, None, sample=sample("shared-proxy.conf", folder, **{"http://store:80": self.store.url}))
+        self.addCleanup(proxy.stop)
+        self.stage_result(f"{proxy.url}/shards", self.folder / "old")
+        for name in ("shards", "src"):
+            shutil.rmtree(self.folder / name)
+        self.make_shards(per_class=50)
+        shutil.rmtree(folder / "files")  # as the sample says
+        result = self.stage_result(f"{proxy.url}/shards", self.folder / "new")
+        self.assertEqual((result["verified"], staged(self.folder / "new")), ("checksum", tree(self.shards)))
+
+
 class BadPeers(PeersTest):
     def test_a_peer_with_wrong_bytes_is_dropped_and_the_store_delivers(self):
         copy = self.folder / "liar"

@@ -95,7 +95,9 @@ class Targets(StageTest):
     def mounted_as(self, kind, source, options=""):
         """A stage in a system that says that the target is such a mount."""
         self.out.mkdir(exist_ok=True)
-        lines = f"1 0 8:1 / / rw - ext4 /dev/sda rw\\n2 1 0:50 / {self.out} rw - {kind} {source} rw\\n"
+        device = self.out.stat().st_dev
+        lines = ("1 0 8:1 / / rw - ext4 /dev/sda rw\\n"
+                 f"2 1 {os.major(device)}:{os.minor(device)} / {self.out} rw - {kind} {source} rw\\n")
         return self.mounted(f"mount -t tmpfs none /proc && mkdir /proc/self && "
                             f"printf '{lines}' > /proc/self/mountinfo && {{stage}} {options} --lease 0 --json -")
 
@@ -135,10 +137,14 @@ class Targets(StageTest):
             for option in (f"--cache {self.folder}", "--limit 1GB"):
                 self.assert_error(self.mounted_as(kind, source, option), 4, "is on a network file system")
 
-    def test_fuse_on_this_machine_is_no_network_and_nfs_is_refused(self):
-        for kind in ("fuse.fuse-overlayfs", "fuse.mergerfs", "fuseblk", "ext4"):
-            finished = self.mounted_as(kind, "x")
-            self.assertEqual((finished.returncode, result_of(finished)["warnings"]), (0, []), finished.stderr)
+    def test_a_local_file_system_is_used_nfs_is_refused_and_of_others_there_is_a_warning(self):
+        unknown = ["unknown_file_system"]
+        for kinds, codes in (("fuse.fuse-overlayfs ext4 xfs", []), ("virtiofs 9p fuseblk fuse.mergerfs", unknown),
+                             ("hf3fs fuse.cubefs fuse.cfs gfs2 ocfs2 panfs dvs", unknown), ("fuse.daos", ["network_target"])):
+            for kind in kinds.split():
+                finished = self.mounted_as(kind, "x")
+                warnings = result_of(finished)["warnings"]
+                self.assertEqual((finished.returncode, [warning["code"] for warning in warnings]), (0, codes), finished.stderr)
         self.assert_error(self.mounted_as("nfs4", "host:/x"), 4, "is on a network file system (nfs4)")
 
 
