@@ -9,8 +9,11 @@
 # a file system that all nodes share would drain all of them.
 #
 # Change: the data (a copy on the storage that jobs use, at least 1 GiB), the gate, where results are kept, and the
-# folder of node_exporter's textfile collector (samples/prometheus). samples/ci/gate.json is an example of a gate.
-PATH=/usr/local/bin:/usr/bin:/bin
+# folder of node_exporter's textfile collector (samples/prometheus). samples/ci/gate.json is an example of a gate. The
+# programs are looked up where README installs them, as ~/shardkit or by pipx, and where packages do: another folder is
+# NODE_CHECK_PROGRAMS.
+home=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+PATH=${NODE_CHECK_PROGRAMS:-$home/shardkit/bin:$home/.local/bin}:/usr/local/bin:/usr/bin:/bin
 export PATH
 
 data=${NODE_CHECK_DATA:-/shared/shardkit/check}

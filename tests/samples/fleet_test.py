@@ -21,12 +21,14 @@ class NodeCheck(FolderTest):
         gate = self.folder / "gate.json"
         gate.write_text(json.dumps({"schema": "shardkit/gate", "schema_version": 1, "requirements": [
             {"metric": "decode.samples_per_second_per_core", "min": least}]}))
-        script = self.folder / "node-check.sh"
-        script.write_text(SCRIPT.read_text().replace("PATH=/usr/local/bin", f"PATH={PROGRAMS}:/usr/local/bin"))
-        settings = {"NODE_CHECK_DATA": str(data or self.data), "NODE_CHECK_GATE": str(gate), "NODE_CHECK_BUDGET": "4s",
+        (self.folder / "shardkit").mkdir(exist_ok=True)  # as README installs: python3 -m venv ~/shardkit
+        programs = self.folder / "shardkit/bin"
+        if not programs.exists():
+            programs.symlink_to(PROGRAMS.resolve())
+        settings = {"HOME": str(self.folder), "NODE_CHECK_DATA": str(data or self.data), "NODE_CHECK_GATE": str(gate), "NODE_CHECK_BUDGET": "4s",
                     "NODE_CHECK_RESULTS": str(self.folder), "NODE_CHECK_METRICS": str(self.folder),
                     "SLURMD_NODENAME": "node17"}
-        done = subprocess.run(["bash", str(script)], capture_output=True, text=True, timeout=120, env=os.environ | settings)
+        done = subprocess.run(["bash", SCRIPT], capture_output=True, text=True, timeout=120, env=os.environ | settings)
         self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
         self.assertTrue(done.stdout.startswith("node-check: node17: "), done.stdout)
         return done
@@ -55,9 +57,8 @@ class Drain(FolderTest):
         """(exit code, arguments of scontrol's calls)."""
         judge = f'[[ $* == *--strict* ]] && exit {strictly}; echo "regressed: decode"; exit {judged}'
         calls = fake_programs(self.folder, iobench=f'[[ $1 == run ]] && exit {measured}; {judge}', scontrol="exit 0")
-        script = self.folder / "node-check.sh"
-        script.write_text(SCRIPT.read_text().replace("PATH=/usr/local/bin", f"PATH={self.folder}:/usr/local/bin"))
-        done = subprocess.run(["bash", script, *arguments], capture_output=True, timeout=60, env={"SLURMD_NODENAME": "n2"})
+        done = subprocess.run(["bash", SCRIPT, *arguments], capture_output=True, timeout=60,
+                              env={"SLURMD_NODENAME": "n2", "NODE_CHECK_PROGRAMS": str(self.folder)})
         return done.returncode, [call["arguments"] for call in calls() if call["program"] == "scontrol"]
 
     def test_drains_a_node_that_misses_a_limit(self):
