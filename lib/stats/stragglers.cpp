@@ -19,7 +19,7 @@ constexpr double kMostDeviations = 5;
 /// The fleet's noise counts as much as that of so many nodes of the group.
 constexpr double kFleetWeight = 64;
 /// The medians of several small groups vary too, by up to so much more.
-constexpr double kSmallGroups = 1.35;
+constexpr double kSmallGroups = 1.5;
 /// Of the levels of groups, beyond which one is slow.
 constexpr double kGroupDeviations = 3;
 /// A larger share of slow nodes is a level of its own.
@@ -69,40 +69,33 @@ std::optional<double> gap_of(std::vector<double> values, double least, std::size
   return 1 - median_of(below) / median_of(above);
 }
 
-/// Differences on the fast side.
-struct FastSide {
-  std::vector<double> differences = {};
+/// By how much the faster half of sorted values is above their median.
+std::vector<double> fast_side(const std::vector<double>& sorted) {
+  std::vector<double> differences;
+  const double median = median_of(sorted);
+  for (const double value : std::span(sorted).last(sorted.size() / 2)) differences.push_back(value / median - 1);
+  return differences;
+}
 
-  /// Their root mean square.
-  double noise() const {
-    double sum = 0;
-    std::size_t count = 0;
-    const double most = differences.empty() ? 0 : kMostDeviations * kDeviationOfMedian * median_of(differences);
-    for (const double difference : differences) {
-      if (difference > most) continue;
-      sum += difference * difference;
-      ++count;
-    }
-    return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
+/// Their root mean square.
+double noise_of(const std::vector<double>& differences) {
+  double sum = 0;
+  double count = 0;
+  const double most = differences.empty() ? 0 : kMostDeviations * kDeviationOfMedian * median_of(differences);
+  for (const double difference : differences) {
+    if (difference > most) continue;
+    sum += difference * difference;
+    ++count;
   }
-};
+  return count == 0 ? 0 : std::sqrt(sum / count);
+}
 
 /// Groups whose noise is estimated together.
 struct Pool {
   std::vector<std::size_t> groups = {};
   double nodes = 0;
-  FastSide fast = {};
+  double noise = 0;
 };
-
-/// Adds the faster half of a group, compared with its median.
-void add_group(const Rates& rates, double scale, Pool& pool) {
-  const std::vector<double> sorted = values_of(rates);
-  const double median = median_of(sorted);
-  for (std::size_t i = sorted.size() - sorted.size() / 2; i < sorted.size(); ++i) {
-    pool.fast.differences.push_back(scale * (sorted[i] / median - 1));
-  }
-  pool.nodes += static_cast<double>(sorted.size());
-}
 
 /// Judges the nodes by one metric.
 class Fleet {
@@ -153,21 +146,24 @@ class Fleet {
       if (rates.size() < kLeastGroup) continue;
       (rates.size() < kOwnNoise ? pools.front() : pools.emplace_back()).groups.push_back(group);
     }
-    Pool fleet;
     noises_.clear();
+    std::vector<double> all;
     for (Pool& pool : pools) {
+      std::vector<double> differences;
       for (const std::size_t group : pool.groups) {
-        add_group(groups.at(group), pool.groups.size() > 1 ? kSmallGroups : 1, pool);
+        for (const double one : fast_side(values_of(groups.at(group)))) {
+          differences.push_back(one * (pool.groups.size() > 1 ? kSmallGroups : 1));
+        }
+        pool.nodes += static_cast<double>(groups.at(group).size());
       }
-      const std::vector<double>& more = pool.fast.differences;
-      fleet.fast.differences.insert(fleet.fast.differences.end(), more.begin(), more.end());
+      pool.noise = noise_of(differences);
+      all.insert(all.end(), differences.begin(), differences.end());
     }
-    const double of_fleet = fleet.fast.noise();
+    const double of_fleet = noise_of(all);
     for (const Pool& pool : pools) {
       if (pool.nodes < kLeastNodes) continue;
-      const double own = pool.fast.noise();
-      const double noise =
-          std::sqrt((pool.nodes * own * own + kFleetWeight * of_fleet * of_fleet) / (pool.nodes + kFleetWeight));
+      const double noise = std::sqrt((pool.nodes * pool.noise * pool.noise + kFleetWeight * of_fleet * of_fleet) /
+                                     (pool.nodes + kFleetWeight));
       for (const std::size_t group : pool.groups) noises_[group] = noise;
     }
   }
@@ -203,13 +199,8 @@ class Fleet {
       return median;
     }
     const double level = median_without(others, median);
-    FastSide fast;
-    const double middle = median_of(others);
-    for (const double other : others) {
-      if (other > middle) fast.differences.push_back(other / middle - 1);
-    }
     const double loss = 1 - median / level;
-    group.of_group = loss > std::max(kLargestHiddenLoss, kGroupDeviations * fast.noise());
+    group.of_group = loss > std::max(kLargestHiddenLoss, kGroupDeviations * noise_of(fast_side(others)));
     return group.of_group ? level : median;
   }
 
