@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/field_text.hpp"
 #include "core/remedies.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "iobench/verbs.hpp"
 
@@ -52,9 +53,9 @@ cli::Answer answer_aggregate(const bench::AggregateResult& result) {
   if (others.size() > 5) answer.hints.push_back(fmt::format("{} more are left out", others.size() - 5));
   if (!result.suspects.empty()) {
     answer.hints.push_back(
-        fmt::format("measure {} again, add the result to the others, and aggregate again: a second slow run confirms "
-                    "the first",
-                    fmt::join(result.suspects, ", ")));
+        fmt::format("measure {} again, with the same options and together with healthy nodes, and add the results to "
+                    "the others: `{}`",
+                    listed(result.suspects, 5), remedy::measure_together(result.suspects, result.controls)));
   }
   if (!result.exclude.empty()) {
     answer.next = remedy::exclude_nodes(result.exclude);
@@ -70,17 +71,19 @@ cli::Command aggregate_command() {
        .summary = "combine the results of many nodes, and find the slow ones",
        .description =
            "Reads the results of `iobench run` from many nodes. Adds their rates only over the seconds in which all of "
-           "them ran, so start them together with `iobench run --barrier` or --start-at. A node is slow if at least "
-           "two of its results, and all of them, have a rate far below the median of the other nodes of its group. "
-           "Fewer than 1 in 100 healthy fleets lose a node to this rule. A node that is slow only in its newest result "
-           "is a suspect: measure it again. A node is not judged if it failed, was disturbed, has no result, or has "
+           "them ran, so start them together with `iobench run --barrier` or --start-at. A node is slow if its "
+           "two newest results have a rate far below the median of other nodes of its group that were measured at the "
+           "same time. At most 1 in 1,000 healthy nodes is called slow. A node that is slow only in its newest result "
+           "is a suspect: measure it again, together with healthy nodes. A node is not judged if it failed, was "
+           "disturbed, has no result, or has "
            "too few equal nodes to compare with.\n\nExit code 3 if a node is slow, suspect or not judged, or misses "
            "the --gate. The commands at the end take slow nodes out of service.",
        .examples = {{"iobench aggregate results/ --group-by rack", "which nodes are slow in their rack?"},
                     {"iobench aggregate results/ --gate samples/ci/gate.json --json fleet.json",
                      "accept a fleet; `iobench report fleet.json -o fleet.html` makes a page"},
                     {"iobench aggregate results/ --alone node1-alone.json", "does the storage limit all together?"}},
-       .prometheus = true},
+       .prometheus = true,
+       .schema_version = 2},
       bench::aggregate, answer_aggregate);
 }
 

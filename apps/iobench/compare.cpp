@@ -23,11 +23,13 @@ Tone tone_of(const bench::CompareResult& result) {
     return std::ranges::find(result.gate, verdict, &bench::GateRow::verdict) != result.gate.end();
   };
   using enum stats::ChangeVerdict;
-  if (result.verdict == regressed || result.verdict == incomparable || gate_is(bench::GateVerdict::missed) ||
-      gate_is(bench::GateVerdict::absent)) {
+  if (result.verdict == regressed || result.verdict == incomparable || gate_is(bench::GateVerdict::missed)) {
     return Tone::bad;
   }
-  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive)) return Tone::unclear;
+  if (result.verdict == inconclusive || gate_is(bench::GateVerdict::inconclusive) ||
+      gate_is(bench::GateVerdict::absent)) {
+    return Tone::unclear;
+  }
   return Tone::good;
 }
 

@@ -50,15 +50,17 @@ void stage_table(const bench::RunResult& result, std::string& out) {
   }
 }
 
-/// Those whose samples are like the data: JPEGs, or not.
+/// Those whose samples are like the data: JPEGs, or not. Each is judged at its own size of a sample.
 void presets(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   const auto& rows = result.summary.presets;
-  if (!rows.empty()) fmt::format_to(to, "\n{:<20}{:>10}{:>14}\n", "preset", "GPUs fed", "samples/s");
+  if (!rows.empty()) fmt::format_to(to, "\n{:<18}{:>9}{:>11}{:>10}\n", "preset", "GPUs fed", "samples/s", "of");
   for (const bench::PresetRow& row : rows) {
-    if (bench::find_preset(row.name).jpeg != result.decode.has_value()) continue;
-    fmt::format_to(to, "{:<20}{:>10}{:>14}  {}\n", row.name, row.gpus_fed.value_or(0),
-                   per_second_cell(row.samples_per_second), row.edition);
+    const bench::Preset& preset = bench::find_preset(row.name);
+    if (preset.jpeg != result.decode.has_value()) continue;
+    fmt::format_to(to, "{:<18}{:>9}{:>11}{:>10}  {}\n", row.name, row.gpus_fed.value_or(0),
+                   per_second_cell(row.samples_per_second),
+                   format_rounded_size(static_cast<std::uint64_t>(preset.sample_bytes)), row.edition);
   }
 }
 
@@ -130,6 +132,7 @@ cli::Answer answer_run(const bench::RunResult& result, std::size_t rows) {
     return answer;
   }
   if (!summary.verdict.remedy.empty()) answer.remarks.push_back(summary.verdict.remedy);
+  answer.remarks.insert(answer.remarks.end(), summary.verdict.notes.begin(), summary.verdict.notes.end());
   std::string& out = answer.body;
   out += '\n';
   stage_table(result, out);
@@ -152,7 +155,8 @@ cli::Command run_command() {
                       "--gpus, --batch and --step-time. If there is a GPU, also measures copying batches to it. The "
                       "verdict comes first: the bottleneck, its headroom, and what would close the gap. Exit code 3 if "
                       "the requirement is missed; 1 if it is missed but other processes disturbed the "
-                      "measurement.\n\nWithout a job, reports how many GPUs of each published workload "
+                      "measurement, or if only the loader misses it, by at most 10 %.\n\nWithout a job, reports how "
+                      "many GPUs of each published workload "
                       "the node can feed. Writes nothing.",
        .examples = {{"iobench run shards/train", "how many GPUs can this node feed?"},
                     {"iobench run shards/train --preset resnet50-h100 --gpus 8", "is it fast enough for these eight?"},
@@ -160,7 +164,7 @@ cli::Command run_command() {
                      "your own job, with the result as JSON"}},
        .main = {"preset", "gpus", "batch", "step-time", "threads", "workers", "python", "cache", "budget", "repeat"},
        .prometheus = true,
-       .schema_version = 2,
+       .schema_version = 3,
        .labels = true,
        .about_node = true,
        .doubts = true},

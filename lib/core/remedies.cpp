@@ -98,8 +98,17 @@ std::string stage(const StageWords& words, const std::string& folder, const std:
 }
 
 std::vector<std::string> exclude_nodes(const Named& nodes) {
-  return {fmt::format("sbatch --exclude={}", shell_word(fmt::format("{}", fmt::join(nodes, ",")))),
+  return {fmt::format("scontrol update NodeName={} State=DRAIN Reason='slow input (iobench aggregate)'",
+                      shell_word(fmt::format("{}", fmt::join(nodes, ",")))),
           fmt::format("kubectl cordon {}", words(nodes))};
+}
+
+std::string measure_together(const Named& suspects, const Named& controls) {
+  Named all = suspects;
+  all.insert(all.end(), controls.begin(), controls.end());
+  return fmt::format(
+      "srun --nodelist={} --ntasks-per-node=1 iobench run DATA --barrier FOLDER --world {} --json %n-2.json",
+      shell_word(fmt::format("{}", fmt::join(all, ","))), all.size());
 }
 
 std::string with_merge_classes(const std::string& command) { return command + " --merge-classes"; }

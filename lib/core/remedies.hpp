@@ -88,8 +88,10 @@ StageWords whole_source(const std::string& source, bool by_size);
 /// Fetches the missing files of a staged folder, without a lease. `cache`: of the folder; empty: none.
 std::string stage(const StageWords& words, const std::string& folder, const std::string& cache);
 
-/// Keep jobs away from nodes, in Slurm and in Kubernetes.
+/// Drain nodes in Slurm, and keep pods away from them in Kubernetes.
 std::vector<std::string> exclude_nodes(const Named& nodes);
+/// Measures suspects and healthy nodes at the same time.
+std::string measure_together(const Named& suspects, const Named& controls);
 
 // The refused command with an additional option. `command` is the whole command (command_text()).
 

@@ -83,7 +83,7 @@ std::optional<Section> changes(const Source& source) {
   section.table = without_empty_columns(section.table);
   section.paragraphs.push_back(
       section.table.rows.empty()
-          ? "None. A change needs 9 runs on each side, and runs that do not drift."
+          ? "None. A change needs 9 runs on each side, and runs that depend on each other show only larger ones."
           : "Runs at which a metric regressed or improved by the rule of iobench compare. A change needs 9 runs on "
             "each side.");
   return section;

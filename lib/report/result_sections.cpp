@@ -83,7 +83,7 @@ std::optional<Section> stage_time(const Source& source) {
   Section section{.heading = "Where the time of a batch goes"};
   section.paragraphs.push_back(
       "All stages run at once. A stage is busy, starved (it waits for the stage before it) or blocked (it waits for "
-      "the stage after it). The bottleneck is busy nearly all the time.");
+      "the stage after it). The bottleneck is the stage that is busiest.");
   const std::array<Share, 3> states{{{"busy", Color::busy}, {"starved", Color::starved}, {"blocked", Color::blocked}}};
   section.figures.push_back(stacked_chart("Time of the threads of each stage", states, stacks));
   if (names.size() > 1) {

@@ -102,14 +102,47 @@ Side side_of(const Runs& runs, double floor) {
 struct Estimate {
   double shift = 0;
   double variance = 0;       ///< of the shift
-  std::size_t degrees = 0;   ///< of freedom of the variance; 0: it is assumed
+  std::size_t degrees = 0;   ///< of freedom of the variance; 0: it is known
   double pair_variance = 0;  ///< of the shift of one run per side
+  bool assumed = false;      ///< at least a part of the variance
 
   double tail(double distance) const {
     if (variance > 0) return student_tail(std::abs(distance) / std::sqrt(variance), degrees);
     return distance == 0 ? 0.5 : 0;
   }
 };
+
+/// The variance of a mean of the runs of one side, and its degrees of freedom; 0 if it is assumed.
+struct SideVariance {
+  double of_run = 0;
+  double of_mean = 0;
+  double degrees = 0;
+};
+
+SideVariance variance_of(const Side& side) {
+  const auto count = static_cast<double>(side.runs.size());
+  const double seen = count > 1 ? squares_of(side.runs) / (count - 1) : 0;
+  if (side.runs.size() >= kLeastRuns) return {seen, seen / count, count - 1};
+  const double assumed = std::max(kAssumedRunDeviation * kAssumedRunDeviation + side.within, seen);
+  return {assumed, assumed / count, 0};
+}
+
+/// Sides of different sizes, each with its own variance (Welch and Satterthwaite).
+Estimate estimate_by_sides(const Side& base, const Side& changed) {
+  constexpr double kMostDegrees = 1000;
+  const SideVariance a = variance_of(base);
+  const SideVariance b = variance_of(changed);
+  Estimate estimate{.shift = mean_of(changed.runs) - mean_of(base.runs), .variance = a.of_mean + b.of_mean};
+  estimate.pair_variance = a.of_run + b.of_run;
+  estimate.assumed = a.degrees == 0 || b.degrees == 0;
+  double uncertain = 0;
+  for (const SideVariance& side : {a, b}) {
+    if (side.degrees > 0) uncertain += side.of_mean * side.of_mean / side.degrees;
+  }
+  const double degrees = uncertain > 0 ? estimate.variance * estimate.variance / uncertain : 0;
+  estimate.degrees = static_cast<std::size_t>(degrees > kMostDegrees ? 0 : degrees);
+  return estimate;
+}
 
 Estimate estimate_of(const MetricSamples& metric) {
   const Side base = side_of(metric.base, metric.floor);
@@ -129,10 +162,17 @@ Estimate estimate_of(const MetricSamples& metric) {
   if (estimate.degrees > 0) estimate.pair_variance = 2 * squares / static_cast<double>(estimate.degrees);
   const auto is_floor = [&](double log) { return metric.floor > 0 && log == std::log(metric.floor); };
   const bool unfelt = std::ranges::all_of(base.runs, is_floor) && std::ranges::all_of(changed.runs, is_floor);
+  if (estimate.degrees >= kLeastDegrees && m != n && !unfelt) {
+    const Estimate by_sides = estimate_by_sides(base, changed);
+    if (by_sides.degrees == 0 || by_sides.degrees >= kLeastDegrees) return by_sides;
+    estimate.degrees = by_sides.degrees;
+  }
   if (estimate.degrees < kLeastDegrees && !unfelt) {
-    const double assumed = 2 * kAssumedRunDeviation * kAssumedRunDeviation + base.within + changed.within;
+    const double deviation = m + n <= 2 ? kAssumedSingleDeviation : kAssumedRunDeviation;
+    const double assumed = 2 * deviation * deviation + base.within + changed.within;
     estimate.pair_variance = std::max(estimate.pair_variance, assumed);
     estimate.degrees = 0;
+    estimate.assumed = true;
   }
   estimate.variance = estimate.pair_variance * scale;
   return estimate;
@@ -180,18 +220,27 @@ bool never_worse(const MetricSamples& metric) {
   return metric.better == Better::higher ? changed.min >= base.max : changed.max <= base.min;
 }
 
-/// A rate of which nothing is left: every value of the base is positive, every new one is 0.
-bool is_lost(const MetricSamples& metric) {
-  const std::vector<double> olds = all_of(metric.base);
-  const std::vector<double> news = all_of(metric.changed);
-  return metric.better == Better::higher && std::ranges::all_of(olds, [](double value) { return value > 0; }) &&
-         std::ranges::all_of(news, [](double value) { return value == 0; });
+/// A rate of which nothing is left.
+bool is_lost(const std::vector<double>& run) {
+  return std::ranges::all_of(run, [](double value) { return value == 0; });
 }
 
-/// Of values without ratios.
-ChangeVerdict verdict_without_ratios(const MetricSamples& metric) {
-  if (is_lost(metric)) return ChangeVerdict::regressed;
-  return never_worse(metric) ? ChangeVerdict::pass : ChangeVerdict::inconclusive;
+/// Takes lost runs out of both sides of a rate; with pairs, both runs. Returns their number in BASE and in NEW.
+std::pair<std::size_t, std::size_t> take_out_lost(MetricSamples& metric) {
+  if (metric.better != Better::higher || metric.floor > 0) return {};
+  std::pair<std::size_t, std::size_t> lost{std::ranges::count_if(metric.base, is_lost),
+                                           std::ranges::count_if(metric.changed, is_lost)};
+  if (!metric.paired) {
+    std::erase_if(metric.base, is_lost);
+    std::erase_if(metric.changed, is_lost);
+    return lost;
+  }
+  for (std::size_t i = metric.base.size(); i-- > 0;) {
+    if (!is_lost(metric.base[i]) && !is_lost(metric.changed[i])) continue;
+    metric.base.erase(metric.base.begin() + static_cast<std::ptrdiff_t>(i));
+    metric.changed.erase(metric.changed.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return lost;
 }
 
 ChangeVerdict verdict_on(const ChangeInterval& interval, bool changed, const MetricSamples& metric) {
@@ -207,7 +256,7 @@ ChangeVerdict verdict_on(const ChangeInterval& interval, bool changed, const Met
 /// distances are that many times the deviation. Empty if these are already there, or more than anyone would make.
 std::optional<std::uint64_t> runs_needed(const Estimate& estimate, const MetricSamples& metric, std::size_t metrics) {
   constexpr double kMissed = 0.05;
-  constexpr std::size_t kMost = 10'000;
+  constexpr std::size_t kMost = 200;
   const double sign = metric.better == Better::higher ? -1 : 1;
   const double whole = std::abs(std::log1p(sign * 2 * metric.threshold));
   const double beyond = whole - std::abs(std::log1p(sign * metric.threshold));
@@ -265,20 +314,36 @@ std::optional<Interval> prediction_interval(std::span<const double> values) {
   return Interval{none_below ? std::max(low, 0.0) : low, std::max(shown.high, median + drift)};
 }
 
-std::vector<Change> judge_changes(std::span<const MetricSamples> metrics) {
+Change judge_shift(double shift, double variance, std::size_t degrees, Better better, double threshold) {
+  const Estimate estimate{.shift = shift, .variance = variance, .degrees = degrees};
+  Change change{.ratio = std::expm1(shift), .p_value = 2 * estimate.tail(shift)};
+  const double half = student_quantile(kFalseAlarms, degrees) * std::sqrt(variance);
+  change.interval = ChangeInterval{std::expm1(shift - half), std::expm1(shift + half), 1 - 2 * kFalseAlarms};
+  const MetricSamples metric{.better = better, .threshold = threshold};
+  change.verdict = verdict_on(*change.interval, change.p_value <= kFalseAlarms, metric);
+  return change;
+}
+
+std::vector<Change> judge_changes(std::span<const MetricSamples> all) {
+  std::vector<MetricSamples> metrics(all.begin(), all.end());
   std::vector<std::optional<Estimate>> estimates(metrics.size());
   std::vector<Change> changes(metrics.size());
+  std::vector<bool> may_pass(metrics.size(), true);
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    const MetricSamples& metric = metrics[i];
-    if (metric.base.empty() || metric.changed.empty()) continue;
+    MetricSamples& metric = metrics[i];
+    const std::size_t runs = metric.changed.size();
+    const auto [before, now] = take_out_lost(metric);
+    may_pass[i] = now <= before;
+    if (before == 0 && 2 * now > runs) changes[i].verdict = ChangeVerdict::regressed;
+    if (metric.base.empty() || metric.changed.empty() || changes[i].verdict == ChangeVerdict::regressed) continue;
     if (!have_ratios(metric.base, metric.floor) || !have_ratios(metric.changed, metric.floor)) {
-      changes[i].verdict = verdict_without_ratios(metric);
+      if (may_pass[i] && never_worse(metric)) changes[i].verdict = ChangeVerdict::pass;
       continue;
     }
     const Estimate& estimate = estimates[i].emplace(estimate_of(metric));
     changes[i].ratio = std::expm1(estimate.shift);
     changes[i].p_value = 2 * estimate.tail(estimate.shift);
-    changes[i].assumed = estimate.degrees == 0;
+    changes[i].assumed = estimate.assumed;
   }
   const std::vector<bool> changed = changed_at_all(changes);
   const double divisor = suspected(changes);
@@ -291,6 +356,7 @@ std::vector<Change> judge_changes(std::span<const MetricSamples> metrics) {
     changes[i].interval =
         ChangeInterval{std::expm1(estimate.shift - half), std::expm1(estimate.shift + half), 1 - 2 * tail};
     changes[i].verdict = verdict_on(*changes[i].interval, changed[i], metrics[i]);
+    if (changes[i].verdict == ChangeVerdict::pass && !may_pass[i]) changes[i].verdict = ChangeVerdict::inconclusive;
     if (changes[i].verdict != ChangeVerdict::inconclusive) continue;
     changes[i].runs_needed = runs_needed(estimate, metrics[i], metrics.size());
   }

@@ -48,6 +48,10 @@ constexpr auto enum_names(ChangeVerdict) {
 
 /// The deviation between identical runs that is assumed while there are too few of them to show it.
 inline constexpr double kAssumedRunDeviation = 0.05;
+/// The same of a single run per side, which shows only losses of about 35 % or more.
+inline constexpr double kAssumedSingleDeviation = 0.07;
+/// A side with fewer runs does not show how much its own differ.
+inline constexpr std::size_t kLeastRuns = 3;
 /// Runs whose differences have fewer degrees of freedom do not show how much runs differ.
 inline constexpr std::size_t kLeastDegrees = 4;
 /// How often a call may report `regressed` although no metric of it became worse by more than its threshold.
@@ -95,15 +99,22 @@ struct Change {
 /// themselves (p at most twice kFalseAlarms), because their intervals must hold together. Regressed: it changed and the
 /// whole interval is beyond the threshold on the bad side. Improved: the same on the good side. Pass: the whole
 /// interval is on this side of the threshold. Inconclusive: anything else, or values that are not positive, which have
-/// no ratio unless the metric has a floor; those pass if no value of NEW is worse than any of BASE, and regressed
-/// if all of a rate that was positive in BASE are 0 in NEW.
+/// no ratio unless the metric has a floor; those pass if no value of NEW is worse than any of BASE. A run whose rate is
+/// 0 is lost. A metric regressed if BASE lost no run and NEW more than half; if NEW lost fewer, the others are judged,
+/// but do not pass.
 ///
 /// Changes are ratios, so logarithms are compared. The value of a run is the median of its repetitions. Runs in pairs
-/// are compared by the differences within each pair, others by the means of both sides and their common deviation.
-/// With fewer than kLeastDegrees the deviation between runs is kAssumedRunDeviation, or what is seen if that is more,
-/// and all intervals hold together.
+/// are compared by the differences within each pair, others by the means of both sides and their common deviation, or
+/// that of each side if one has more runs (Welch, Biometrika 34, 1947).
+/// With fewer than kLeastDegrees, or on a side of fewer than kLeastRuns, the deviation between runs is
+/// kAssumedRunDeviation (kAssumedSingleDeviation for one run per side), or what is seen if that is more, and all
+/// intervals hold together.
 ///
-/// `runs_needed` would see a change by twice the threshold in 95 % of calls; empty if there are as many already.
+/// `runs_needed` would see a change by twice the threshold in 95 % of calls; empty if there are as many already, or if
+/// more than anyone would make are needed.
 std::vector<Change> judge_changes(std::span<const MetricSamples> metrics);
+
+/// Judges a change of a logarithm by its variance, which has so many degrees of freedom, as one metric of a call.
+Change judge_shift(double shift, double variance, std::size_t degrees, Better better, double threshold);
 
 }  // namespace shardkit::stats

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
+#include <ranges>
+#include <set>
 
 #include "stats/comparison.hpp"
 #include "stats/summary.hpp"
@@ -13,122 +14,256 @@ namespace {
 
 /// From the median of absolute differences to a standard deviation, for normal noise.
 constexpr double kDeviationOfMedian = 1.4826;
-/// The same from the difference that a tenth of them exceeds.
-constexpr double kDeviationOfTenth = 1 / 1.645;
-/// So many show that difference.
-constexpr std::size_t kManyDifferences = 64;
+/// Differences of more deviations are another thing than noise: a node that read from its cache.
+constexpr double kMostDeviations = 5;
 /// The fleet's noise counts as much as that of so many nodes of the group.
 constexpr double kFleetWeight = 64;
+/// The medians of several small groups vary too, by up to so much more.
+constexpr double kSmallGroups = 1.5;
+/// Of the levels of groups, beyond which one is slow.
+constexpr double kGroupDeviations = 3;
+/// A larger share of slow nodes is a level of its own.
+constexpr double kFewNodes = 1.0 / 3;
+
+/// The newest rate of each node in one round, by node.
+using Rates = std::map<std::size_t, double>;
+/// Those of each group.
+using Groups = std::map<std::size_t, Rates>;
+
+std::vector<double> values_of(const Rates& rates) {
+  std::vector<double> values;
+  for (const auto& [node, rate] : rates) values.push_back(rate);
+  std::ranges::sort(values);
+  return values;
+}
+
+/// The median of sorted values, without one that equals `left_out`.
+double median_without(const std::vector<double>& sorted, double left_out) {
+  const auto skipped = static_cast<std::size_t>(std::ranges::lower_bound(sorted, left_out) - sorted.begin());
+  const bool is_in = skipped < sorted.size() && sorted[skipped] == left_out;
+  const auto value = [&](std::size_t at) { return sorted[is_in && at >= skipped ? at + 1 : at]; };
+  const std::size_t count = sorted.size() - (is_in ? 1 : 0);
+  return (value((count - 1) / 2) + value(count / 2)) / 2;
+}
 
 double median_of(const std::vector<double>& values) { return summarize(values).median; }
 
-/// A node with usable runs.
-struct Judged {
-  std::size_t at = 0;               ///< its place in the fleet
-  double level = 0;                 ///< logarithm of the median of its rates
-  double others = 0;                ///< median level of the other nodes of its group
-  std::vector<double> losses = {};  ///< how far each run is below `others`, the newest first; negative if above
-};
-
-using Group = std::vector<Judged>;
-
-std::map<std::size_t, Group> groups_of(std::span<const NodeRates> nodes) {
-  std::map<std::size_t, Group> groups;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].rates.empty()) continue;
-    groups[nodes[i].group].push_back({.at = i, .level = std::log(median_of(nodes[i].rates))});
+/// How far two levels are apart: the values are divided at the largest gap, which is larger than twice the range of
+/// each part and than `least`. So many values below or above it are only exceptions.
+std::optional<double> gap_of(std::vector<double> values, double least, std::size_t most_below, std::size_t most_above) {
+  std::ranges::sort(values);
+  std::size_t lower = 0;
+  double widest = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (const double gap = 1 - values[i - 1] / values[i]; gap > widest) {
+      widest = gap;
+      lower = i;
+    }
   }
-  return groups;
+  if (widest < least || lower <= most_below || values.size() - lower <= most_above) return std::nullopt;
+  const auto range = [](double low, double high) { return 1 - low / high; };
+  const double within = std::max(range(values.front(), values[lower - 1]), range(values[lower], values.back()));
+  if (2 * within >= widest) return std::nullopt;
+  const std::vector<double> below(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(lower));
+  const std::vector<double> above(values.begin() + static_cast<std::ptrdiff_t>(lower), values.end());
+  return 1 - median_of(below) / median_of(above);
 }
 
-/// Fills in what needs the whole group.
-void compare_within(Group& group, std::span<const NodeRates> nodes) {
-  std::ranges::sort(group, {}, &Judged::level);
-  const std::size_t others = group.size() - 1;
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    const auto level = [&](std::size_t at) { return group[at < i ? at : at + 1].level; };  // without this node
-    Judged& node = group[i];
-    node.others = (level((others - 1) / 2) + level(others / 2)) / 2;
-    for (const double rate : nodes[node.at].rates) node.losses.push_back(node.others - std::log(rate));
+/// By how much the faster half of sorted values is above their median.
+std::vector<double> fast_side(const std::vector<double>& sorted) {
+  std::vector<double> differences;
+  const double median = median_of(sorted);
+  for (const double value : std::span(sorted).last(sorted.size() / 2)) differences.push_back(value / median - 1);
+  return differences;
+}
+
+/// Their root mean square.
+double noise_of(const std::vector<double>& differences) {
+  double sum = 0;
+  double count = 0;
+  const double most = differences.empty() ? 0 : kMostDeviations * kDeviationOfMedian * median_of(differences);
+  for (const double difference : differences) {
+    if (difference > most) continue;
+    sum += difference * difference;
+    ++count;
   }
+  return count == 0 ? 0 : std::sqrt(sum / count);
 }
 
 /// Groups whose noise is estimated together.
 struct Pool {
-  std::vector<Judged> nodes;
+  std::vector<std::size_t> groups = {};
+  double nodes = 0;
+  double noise = 0;
+};
 
-  /// A standard deviation. The middle of the differences decides, and where there are many their upper tenth too, which
-  /// is heavier than normal for some noise; slow nodes, which are few, do not.
-  double noise() const {
-    std::vector<double> differences;
-    for (const Judged& node : nodes) {
-      for (const double loss : node.losses) differences.push_back(std::abs(loss));
+/// Judges the nodes by one metric.
+class Fleet {
+ public:
+  Fleet(std::span<const NodeRates> nodes, std::size_t metrics) : nodes_(nodes), losses_(nodes.size()) {
+    std::set<std::size_t> numbers;
+    for (const NodeRates& node : nodes) {
+      for (const NodeRun& run : node.runs) numbers.insert(run.round);
     }
-    std::ranges::sort(differences);
-    const auto count = static_cast<double>(differences.size());
-    const double middle =
-        kDeviationOfMedian * median_of(differences) * count / (count - 1);  // few show too little of it
-    if (differences.size() < kManyDifferences) return middle;
-    return std::max(middle, kDeviationOfTenth * differences[differences.size() * 9 / 10]);
+    std::size_t most = 0;
+    for (const std::size_t number : numbers) {
+      Groups groups = groups_in(number);
+      std::size_t count = 0;
+      for (const auto& [group, rates] : groups) count += rates.size() >= kLeastGroup ? rates.size() : 0;
+      if (count > most) {
+        most = count;
+        estimate_noise(groups);
+      }
+      rounds_.emplace_back(number, std::move(groups));
+    }
+    const auto deviations_at = [&](double share) {
+      return student_quantile(share / static_cast<double>(std::max<std::size_t>(most, 1) * metrics), 0);
+    };
+    suspect_deviations_ = deviations_at(kFalseSuspects);
+    slow_deviations_ = deviations_at(kFalseRuns);
   }
-};
 
-std::vector<Pool> pools_of(const std::map<std::size_t, Group>& groups) {
-  std::vector<Pool> pools(1);  // the first is that of small groups
-  for (const auto& [name, group] : groups) {
-    if (group.size() < kLeastGroup) continue;
-    Pool& pool = group.size() < kOwnNoise ? pools.front() : pools.emplace_back();
-    pool.nodes.insert(pool.nodes.end(), group.begin(), group.end());
+  std::vector<NodeJudgment> judge() {
+    std::vector<NodeJudgment> judgments(nodes_.size());
+    for (const auto& [number, groups] : rounds_) compare(number, groups, judgments);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) judgments[i].verdict = verdict_on(i, judgments[i]);
+    return judgments;
   }
-  std::erase_if(pools, [](const Pool& pool) { return pool.nodes.size() < kLeastNodes; });
-  return pools;
-}
 
-/// The noise, in deviations, that a loss must exceed.
-struct Limits {
-  double suspect = 0;
-  double slow = 0;  ///< in each of several runs
+ private:
+  Groups groups_in(std::size_t round) const {
+    Groups groups;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const auto run = std::ranges::find(nodes_[i].runs, round, &NodeRun::round);
+      if (run != nodes_[i].runs.end()) groups[nodes_[i].group][i] = run->rate;
+    }
+    return groups;
+  }
+
+  void estimate_noise(const Groups& groups) {
+    std::vector<Pool> pools(1);  // the first is that of small groups
+    for (const auto& [group, rates] : groups) {
+      if (rates.size() < kLeastGroup) continue;
+      (rates.size() < kOwnNoise ? pools.front() : pools.emplace_back()).groups.push_back(group);
+    }
+    noises_.clear();
+    std::vector<double> all;
+    for (Pool& pool : pools) {
+      std::vector<double> differences;
+      for (const std::size_t group : pool.groups) {
+        for (const double one : fast_side(values_of(groups.at(group)))) {
+          differences.push_back(one * (pool.groups.size() > 1 ? kSmallGroups : 1));
+        }
+        pool.nodes += static_cast<double>(groups.at(group).size());
+      }
+      pool.noise = noise_of(differences);
+      all.insert(all.end(), differences.begin(), differences.end());
+    }
+    const double of_fleet = noise_of(all);
+    for (const Pool& pool : pools) {
+      if (pool.nodes < kLeastNodes) continue;
+      const double noise = std::sqrt((pool.nodes * pool.noise * pool.noise + kFleetWeight * of_fleet * of_fleet) /
+                                     (pool.nodes + kFleetWeight));
+      for (const std::size_t group : pool.groups) noises_[group] = noise;
+    }
+  }
+
+  bool is_suspect(std::size_t node) const {
+    return !losses_[node].empty() && losses_[node].back() > limit(node, suspect_deviations_);
+  }
+
+  double limit(std::size_t node, double deviations) const {
+    const auto noise = noises_.find(nodes_[node].group);
+    return std::max(noise == noises_.end() ? 0 : deviations * noise->second, kLeastLoss);
+  }
+
+  /// Of several small groups some have two levels by chance.
+  double least_gap(std::size_t group, std::size_t size) const {
+    const bool is_one_of_many = size < kOwnNoise && noises_.size() > 1 && noises_.contains(group);
+    return std::max(kLeastLoss, is_one_of_many ? suspect_deviations_ * noises_.at(group) : 0);
+  }
+
+  /// The rates of nodes that no earlier round suspects.
+  std::vector<double> controls_of(const Rates& rates) const {
+    Rates controls = rates;
+    std::erase_if(controls, [&](const auto& one) { return is_suspect(one.first); });
+    return values_of(controls);
+  }
+
+  /// Marks two levels, and compares the nodes of slow groups with other groups. The medians of groups of one kind are
+  /// those of `others`, which includes that of the group itself.
+  double median_for(double median, const std::vector<double>& others, NodeJudgment& group) const {
+    if (others.size() < 2) return median;
+    if (others.size() < kLeastGroups) {
+      group.gap = gap_of(others, kLargestHiddenLoss, 0, 0);
+      return median;
+    }
+    const double level = median_without(others, median);
+    const double loss = 1 - median / level;
+    group.of_group = loss > std::max(kLargestHiddenLoss, kGroupDeviations * noise_of(fast_side(others)));
+    return group.of_group ? level : median;
+  }
+
+  void compare(std::size_t round, const Groups& groups, std::vector<NodeJudgment>& judgments) {
+    std::map<std::size_t, std::vector<double>> controls;  // by group
+    std::map<std::size_t, std::vector<double>> medians;   // of the groups of a kind
+    std::map<std::size_t, std::vector<double>> fleet;     // of a kind
+    for (const auto& [group, rates] : groups) {
+      const std::size_t kind = nodes_[rates.begin()->first].kind;
+      const std::vector<double>& some = controls[group] = controls_of(rates);
+      fleet[kind].insert(fleet[kind].end(), some.begin(), some.end());
+      if (some.size() >= kLeastGroup) medians[kind].push_back(median_of(some));
+    }
+    for (auto& [kind, sorted] : medians) std::ranges::sort(sorted);
+    for (auto& [kind, sorted] : fleet) std::ranges::sort(sorted);
+    std::vector<std::pair<std::size_t, double>> found;  // losses, which make suspects only of later rounds
+    for (const auto& [group, rates] : groups) {
+      const std::size_t kind = nodes_[rates.begin()->first].kind;
+      const std::vector<double>& some = controls[group];
+      NodeJudgment of_group;
+      std::optional<double> level;
+      if (some.size() >= kLeastGroup) level = median_for(median_of(some), medians[kind], of_group);
+      if (!of_group.gap) {
+        of_group.gap = gap_of(some, least_gap(group, some.size()),
+                              static_cast<std::size_t>(kFewNodes * static_cast<double>(some.size())), 1);
+      }
+      for (const auto& [node, rate] : rates) {
+        const bool from_fleet = is_suspect(node) && some.size() < kLeastGroup;
+        const std::vector<double>& others = from_fleet ? fleet[kind] : some;
+        if (others.size() < kLeastGroup) continue;
+        const double median = of_group.of_group ? *level : median_without(others, is_suspect(node) ? 0 : rate);
+        judgments[node] = of_group;
+        judgments[node].of_median = rate / median;
+        for (const NodeRun& run : nodes_[node].runs | std::views::reverse) {
+          if (run.round == round) found.emplace_back(node, 1 - run.rate / median);
+        }
+      }
+    }
+    for (const auto& [node, loss] : found) losses_[node].push_back(loss);
+  }
+
+  NodeVerdict verdict_on(std::size_t node, const NodeJudgment& judgment) const {
+    using enum NodeVerdict;
+    const std::vector<double>& losses = losses_[node];
+    if (losses.empty() || judgment.gap || !noises_.contains(nodes_[node].group)) return undecided;
+    const double confirmed = losses.size() > 1 ? std::min(losses.back(), losses[losses.size() - 2]) : 0;
+    if (confirmed > limit(node, slow_deviations_)) return slow;
+    if (is_suspect(node)) return suspect;
+    return limit(node, suspect_deviations_) > kLargestHiddenLoss ? undecided : healthy;
+  }
+
+  std::span<const NodeRates> nodes_;
+  std::vector<std::pair<std::size_t, Groups>> rounds_;  ///< with their numbers, the oldest first
+  std::map<std::size_t, double> noises_;                ///< standard deviations, by group
+  std::vector<std::vector<double>> losses_;  ///< how far each run is below the median, by node, the newest last
+  double suspect_deviations_ = 0;
+  double slow_deviations_ = 0;
 };
-
-NodeVerdict verdict_on(const Judged& node, double noise, const Limits& deviations) {
-  const double least = -std::log(1 - kLeastLoss);
-  const double best_run = std::ranges::min(node.losses);
-  if (node.losses.size() > 1 && best_run > std::max(deviations.slow * noise, least)) return NodeVerdict::slow;
-  if (node.losses.front() > std::max(deviations.suspect * noise, least)) return NodeVerdict::suspect;
-  return deviations.suspect * noise > -std::log(1 - kLargestHiddenLoss) ? NodeVerdict::undecided : NodeVerdict::healthy;
-}
 
 }  // namespace
 
 std::vector<NodeJudgment> judge_nodes(std::span<const NodeRates> nodes, std::size_t metrics) {
-  std::vector<NodeJudgment> judgments(nodes.size());
-  auto groups = groups_of(nodes);
-  std::size_t tests = 0;
-  for (auto& [name, group] : groups) {
-    if (group.size() < 2) continue;
-    compare_within(group, nodes);
-    tests += group.size();
-    std::vector<double> levels;
-    for (const Judged& node : group) levels.push_back(node.level);
-    const double middle = std::exp(median_of(levels));
-    for (const Judged& node : group) judgments[node.at].of_median = nodes[node.at].rates.front() / middle;
-  }
-  const std::vector<Pool> pools = pools_of(groups);
-  Pool fleet;
-  for (const Pool& pool : pools) fleet.nodes.insert(fleet.nodes.end(), pool.nodes.begin(), pool.nodes.end());
-  if (fleet.nodes.empty()) return judgments;
-  const double fleet_noise = fleet.noise();
-  const auto deviations_at = [&](double share) {
-    return student_quantile(share / static_cast<double>(tests * metrics), 0);
-  };
-  const Limits deviations{deviations_at(kFalseSuspects), deviations_at(kFalseRuns)};
-  for (const Pool& pool : pools) {
-    const auto count = static_cast<double>(pool.nodes.size());
-    const double noise = std::sqrt((count * std::pow(pool.noise(), 2) + kFleetWeight * std::pow(fleet_noise, 2)) /
-                                   (count + kFleetWeight));
-    for (const Judged& node : pool.nodes) judgments[node.at].verdict = verdict_on(node, noise, deviations);
-  }
-  return judgments;
+  return Fleet(nodes, metrics).judge();
 }
 
 }  // namespace shardkit::stats

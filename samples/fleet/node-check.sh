@@ -1,6 +1,6 @@
 #!/bin/bash
 # Measures a node and compares it with limits: one line, one JSON file, one exit code. 0: the node is fit. 3: it misses
-# a limit. 75: undecided, because other programs disturbed the measurement; measure again. Others: nothing was measured.
+# a limit. 75: undecided, because other programs disturbed the measurement, or not all was measured. Others: nothing was.
 #
 #   node-check.sh           # by a timer, or in a prolog or epilog while no job runs
 #   node-check.sh --drain   # also drains the node in Slurm if it misses a limit

@@ -17,7 +17,8 @@ MAY_BE_MISSING = re.compile(r"pipeline  ")
 VERDICT = re.compile(r"^(pass|improved|regressed|inconclusive)(?=\s+[a-z_-]+\.)")
 
 # Parts of a verdict of `iobench run` that only come when the measurement was disturbed or two stages are about as slow.
-CLAUSES = ("; others used ...: an idle machine would be faster", "; ... is about as slow (...)",
+CLAUSES = ("; disturbed: ...others used ... of the disk", "; disturbed: ...others used ... cores",
+           "; ... is about as slow (...)",
            "; this is uncertain: ... with a longer --budget",
            " on an idle machine", "; --python measures it")  # of what a loader delivers
 CLAUSE = re.compile("|".join("[^;]*?".join(map(re.escape, clause.split("..."))) for clause in CLAUSES))

@@ -62,25 +62,68 @@ constexpr std::uint64_t kUsual = 200;
 /// With as many histories by SHARDKIT_SOAK, the printed figures of docs/explain/report.md.
 std::uint64_t histories() { return tries(kUsual, 10'000); }
 
-TEST_CASE("runs that depend on each other are recognized, and few have change points") {
-  for (const double noise : {0.03, 0.3, 0.5}) {
-    double marked = 0;
-    double recognized = 0;
-    for (std::uint64_t seed = 0; seed < histories(); ++seed) {
-      Prng prng(seed);
-      std::vector<double> values;
-      double state = 0;
-      for (int i = 0; i < 60; ++i) values.push_back(std::exp(state = 0.9 * state + noise * prng.normal()));
-      const auto found = change_points(values, Better::higher);
-      marked += found.points.empty() ? 0 : 1;
-      recognized += found.drifts ? 1 : 0;
-    }
-    const auto all = static_cast<double>(histories());
-    if (histories() > kUsual)
-      MESSAGE("AR 0.9, noise " << noise << ": marked " << marked / all << ", recognized " << recognized / all);
-    CHECK(marked / all <= 0.1);
-    CHECK(recognized / all >= 0.9);
+/// 60 runs, each `r` times the deviation of the one before it and new noise.
+std::vector<double> dependent(double r, double noise, std::uint64_t seed, double step = 0, double trend = 0) {
+  Prng prng(seed);
+  std::vector<double> values;
+  double state = 0;
+  for (int i = 0; i < 60; ++i) {
+    state = r * state + noise * prng.normal();
+    values.push_back(std::exp(state + (i < 30 ? 0 : step) + trend * i / 59));
   }
+  return values;
+}
+
+/// Share of histories of which a step or a trend is named.
+double named(double r, double noise, double step = 0, double trend = 0) {
+  double found = 0;
+  for (std::uint64_t seed = 0; seed < histories(); ++seed) {
+    const auto changes = change_points(dependent(r, noise, seed, step, trend), Better::higher);
+    found += changes.trend || !changes.points.empty() ? 1 : 0;
+  }
+  const double share = found / static_cast<double>(histories());
+  if (histories() > kUsual) {
+    MESSAGE("r " << r << ", noise " << noise << ", step " << step << ", trend " << trend << ": named " << share);
+  }
+  return share;
+}
+
+TEST_CASE("runs that depend on each other hide small changes, are rarely taken for one, and show large ones") {
+  CHECK(named(0.5, 0.03) <= 0.015);
+  CHECK(named(0.5, 0.05) <= 0.015);
+  for (const double noise : {0.03, 0.3, 0.5}) CHECK(named(0.9, noise) <= 0.11);
+  const double lost = std::log(0.6);
+  CHECK(named(0.5, 0.03, lost) >= 0.93);
+  CHECK(named(0.5, 0.05, lost) >= 0.86);
+}
+
+TEST_CASE("a decline is a trend, of which the total is judged") {
+  const double decline = std::log(0.7);
+  for (const double noise : {0.02, 0.05}) CHECK(named(0, noise, 0, decline) >= 0.99);
+  CHECK(named(0.5, 0.03, 0, decline) >= 0.97);
+  const auto found = change_points(dependent(0, 0.02, 1, 0, decline), Better::higher);
+  CHECK(found.points.empty());
+  CHECK(found.trend.value().verdict == ChangeVerdict::regressed);
+  CHECK(found.trend->ratio.value() == doctest::Approx(-0.3).epsilon(0.1));
+  CHECK_FALSE(change_points(series({{100, 30}, {60, 30}}, 0.02), Better::higher).trend);
+}
+
+TEST_CASE("a run without any rate is lost: the newest regressed, and an older one hides nothing") {
+  auto values = series({{100, 20}}, 0.02);
+  values.push_back(0);
+  CHECK(judge_newest(values, Better::higher).verdict == ChangeVerdict::regressed);
+  CHECK(judge_newest(values, Better::higher).ratio == -1);
+  values.push_back(100);
+  CHECK(judge_newest(values, Better::higher).verdict == ChangeVerdict::pass);
+  values = series({{100, 20}, {60, 20}}, 0.02);
+  values.insert(values.begin() + 5, 0);
+  CHECK(indexes(values) == std::vector<std::size_t>{21});
+}
+
+TEST_CASE("times below the floor count as it") {
+  auto values = series({{0.0001, 20}, {0.0002, 1}}, 0.02);
+  CHECK(judge_newest(values, Better::lower).verdict == ChangeVerdict::regressed);
+  CHECK(judge_newest(values, Better::lower, 1, 0.05, 0.001).verdict == ChangeVerdict::pass);
 }
 
 TEST_CASE("the newest run is judged by those before it") {

@@ -49,7 +49,9 @@ struct NodeRun {
   std::map<std::string, WorkBySecond> stages;
   Measurements measured;
   std::string version;
-  std::string job;  ///< what the run was judged by
+  std::string job;    ///< what the run was judged by
+  std::string start;  ///< of the barrier or time at which it met others; empty: it ran by itself
+  double sample_bytes = 0;
 
   const std::string& disturbed() const { return measured.runs.front().disturbed; }
 };
@@ -69,6 +71,12 @@ struct Node {
 constexpr double kMostClockSpread = 1;
 /// All nodes together below this share of the sum of single ones: something that they share limits.
 constexpr double kCeilingShare = 0.8;
+/// Samples of other data differ by more, also those of random parts of one set.
+constexpr double kMostSampleRatio = 1.5;
+/// Rates of equal machines differ by less.
+constexpr double kMostRateRatio = 100;
+/// Healthy nodes that a suspect is measured with again.
+constexpr std::size_t kControls = 4;
 /// A second counts if so much of it was measured on every node.
 constexpr double kCommonSecond = 0.9;
 
@@ -104,6 +112,15 @@ void add_second(const Json& row, double clock_offset, std::map<std::string, Work
   }
 }
 
+/// That a rate of the run is not a positive number, with its field.
+void check_rates(const std::string& file, const Json& envelope) {
+  for (const ComparedField& metric : compare_metrics()) {
+    const Json* value = is_judged(metric) ? member(envelope, "result." + metric.name()) : nullptr;
+    if (value == nullptr || value->is_null() || (value->is_number() && value->get<double>() >= 0)) continue;
+    throw Error(ErrorCode::usage, At{file}, "'{}': result.{} is {}, not a rate", file, metric.name(), value->dump());
+  }
+}
+
 NodeRun read_run(const std::string& file, const Json& envelope, const std::optional<std::string>& label) {
   NodeRun run;
   run.file = file;
@@ -117,6 +134,12 @@ NodeRun read_run(const std::string& file, const Json& envelope, const std::optio
   run.met_others = start != nullptr && start->is_object();
   run.job = job_of(envelope);
   run.version = text_at(envelope, "tool.version").value_or("");
+  if (run.met_others) {
+    run.start = text_at(*start, "id").value_or("");
+    if (run.start.empty()) run.start = text_at(envelope, "options.start-at").value_or("together");
+  }
+  run.sample_bytes = number_at(envelope, "result.read.mean_sample_bytes").value_or(0);
+  check_rates(file, envelope);
   if (label) run.label = text_at(envelope, "host.labels." + *label);
   add_run(file, envelope, run.measured);
   settle(run.measured);
@@ -134,6 +157,11 @@ std::string mismatch(const NodeRun& run, const NodeRun& other) {
   for (const Difference& difference : differences(run.measured.conditions, other.measured.conditions, machines)) {
     if ((!difference.decisive && !difference.disturbs) || difference.allowed) continue;
     return fmt::format("{} is '{}', not '{}' as for most", difference.key, difference.base, difference.changed);
+  }
+  const auto [smaller, larger] = std::minmax(run.sample_bytes, other.sample_bytes);
+  if (smaller > 0 && larger > kMostSampleRatio * smaller) {
+    return fmt::format("its samples have {}, not {} as for most: other data", format_rounded_size(run.sample_bytes),
+                       format_rounded_size(other.sample_bytes));
   }
   return {};
 }
@@ -218,19 +246,47 @@ void set_groups(std::vector<Node>& nodes, const std::optional<std::string>& labe
   }
 }
 
+/// Numbers of common starts in the order of time; runs by themselves are compared with each other.
+using Rounds = std::map<std::string, std::size_t>;
+
+Rounds rounds_of(const std::vector<Node>& nodes) {
+  std::map<std::string, double> begins;
+  for (const Node& node : nodes) {
+    for (const NodeRun& run : node.runs) {
+      const auto begin = begins.emplace(run.start, run.started).first;
+      begin->second = std::min(begin->second, run.started);
+    }
+  }
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [start, begin] : begins) order.emplace_back(begin, start);
+  std::ranges::sort(order);
+  Rounds rounds;
+  for (const auto& [begin, start] : order) rounds.emplace(start, rounds.size());
+  return rounds;
+}
+
 /// The rates of one metric in the runs of a node that were not disturbed.
-std::vector<double> rates_of(const Node& node, const std::string& metric) {
-  std::vector<double> rates;
+std::vector<stats::NodeRun> rates_of(const Node& node, const std::string& metric, const Rounds& rounds) {
+  std::vector<stats::NodeRun> rates;
   for (const NodeRun& run : node.runs) {
     const std::optional<double> rate = run.measured.median(metric);
-    if (rate && *rate > 0 && run.disturbed().empty()) rates.push_back(*rate);
+    if (rate && *rate > 0 && run.disturbed().empty()) rates.push_back({rounds.at(run.start), *rate});
   }
   return rates;
 }
 
-std::string loss_text(const FleetNode& row, const std::string& metric, double of_median) {
-  return fmt::format("{} {:.0f} % below the median{}", metric, (1 - of_median) * 100,
-                     row.group.empty() ? "" : " of " + row.group);
+std::string loss_text(const FleetNode& row, const std::string& metric, const stats::NodeJudgment& judgment) {
+  return fmt::format("{} {:.0f} % below the median{}", metric, (1 - judgment.of_median) * 100,
+                     judgment.of_group   ? fmt::format(" of other groups, as all of {}", row.group)
+                     : row.group.empty() ? ""
+                                         : " of " + row.group);
+}
+
+std::string undecided_text(const std::string& metric, const stats::NodeJudgment& judgment) {
+  if (judgment.gap) {
+    return fmt::format("{}: two levels, {:.0f} % apart: which one is right is unknown", metric, *judgment.gap * 100);
+  }
+  return fmt::format("{}: too few equal nodes, or rates too uneven, to show a slow one", metric);
 }
 
 /// Takes over what one metric says; the worst of all metrics stays.
@@ -243,32 +299,38 @@ void take_judgment(FleetNode& row, const std::string& metric, double rate, const
     row.slowest_metric = metric;
   }
   if (judgment.verdict == stats::NodeVerdict::healthy || row.state == NodeState::slow) return;
-  if (judgment.verdict == stats::NodeVerdict::undecided) {
-    if (row.state != NodeState::healthy) return;
+  const bool is_implausible = std::max(judgment.of_median, 1 / judgment.of_median) > kMostRateRatio;
+  if (judgment.verdict == stats::NodeVerdict::undecided || is_implausible) {
+    if (row.state != NodeState::healthy && !is_implausible) return;
     row.state = NodeState::undecided;
-    row.text = fmt::format("{}: too few equal nodes, or rates too uneven, to show a slow one", metric);
+    row.text = is_implausible ? fmt::format("{} is implausible: {:.0f} times the median", metric, judgment.of_median)
+                              : undecided_text(metric, judgment);
     return;
   }
   row.state = is_slow ? NodeState::slow : NodeState::suspect;
-  row.text = loss_text(row, metric, judgment.of_median);
+  row.text = loss_text(row, metric, judgment);
 }
 
-void judge_metric(const std::string& metric, std::size_t metrics, std::vector<Node>& nodes) {
+void judge_metric(const std::string& metric, std::size_t metrics, const Rounds& rounds, std::vector<Node>& nodes) {
   std::map<std::string, std::size_t> groups;
+  std::map<std::string, std::size_t> kinds;
   std::vector<Node*> judged;
   std::vector<stats::NodeRates> rates;
   for (Node& node : nodes) {
     if (node.row.state == NodeState::undecided && node.row.rates.empty()) continue;  // for another reason than a rate
     const std::size_t group = groups.emplace(node.row.group, groups.size()).first->second;
+    const auto& conditions = node.newest().measured.conditions;
+    const auto cpus = conditions.find("host.cpus");
+    const std::string kind = cpus == conditions.end() ? "" : cpus->second;
     judged.push_back(&node);
-    rates.push_back({group, rates_of(node, metric)});
+    rates.push_back({kinds.emplace(kind, kinds.size()).first->second, group, rates_of(node, metric, rounds)});
   }
   const std::vector<stats::NodeJudgment> judgments = stats::judge_nodes(rates, metrics);
-  const auto measured = std::ranges::count_if(rates, [](const auto& one) { return !one.rates.empty(); });
+  const auto measured = std::ranges::count_if(rates, [](const auto& one) { return !one.runs.empty(); });
   for (std::size_t i = 0; i < judged.size(); ++i) {
     FleetNode& row = judged[i]->row;
-    if (!rates[i].rates.empty()) {
-      take_judgment(row, metric, rates[i].rates.front(), judgments[i]);
+    if (!rates[i].runs.empty()) {
+      take_judgment(row, metric, rates[i].runs.front().rate, judgments[i]);
     } else if (row.state == NodeState::healthy && 2 * static_cast<std::size_t>(measured) > judged.size()) {
       row.state = NodeState::undecided;
       row.text = fmt::format("it did not measure {}, which most did", metric);
@@ -278,37 +340,75 @@ void judge_metric(const std::string& metric, std::size_t metrics, std::vector<No
 
 void judge_rates(std::vector<Node>& nodes) {
   std::vector<std::string> metrics;
+  const Rounds rounds = rounds_of(nodes);
   for (const ComparedField& metric : compare_metrics()) {
     const std::string name = metric.name();
-    const auto has_rate = [&](const Node& node) { return !rates_of(node, name).empty(); };
+    const auto has_rate = [&](const Node& node) { return !rates_of(node, name, rounds).empty(); };
     if (is_judged(metric) && std::ranges::any_of(nodes, has_rate)) metrics.push_back(name);
   }
-  for (const std::string& metric : metrics) judge_metric(metric, metrics.size(), nodes);
+  for (const std::string& metric : metrics) judge_metric(metric, metrics.size(), rounds, nodes);
 }
 
 void append(std::string& text, const std::string& more) { text += (text.empty() ? "" : "; ") + more; }
 
-/// A gate judges a node by itself: one that too few others are like is then decided.
+/// What a run does not meet: the verdict on it, and the requirements in words. The verdict is met, inconclusive or
+/// missed.
+std::pair<GateVerdict, std::string> gate_of(const std::vector<GateRequirement>& gate, const NodeRun& run) {
+  std::pair<GateVerdict, std::string> worst{GateVerdict::met, {}};
+  for (const GateRow& outcome : check_gate(gate, run.measured)) {
+    if (outcome.verdict == GateVerdict::met) continue;
+    append(worst.second, fmt::format("{} {}", outcome.metric, outcome.text));
+    if (worst.first != GateVerdict::missed) {
+      worst.first = outcome.verdict == GateVerdict::missed ? GateVerdict::missed : GateVerdict::inconclusive;
+    }
+  }
+  return worst;
+}
+
+/// A missed gate is confirmed by a second run like a slow rate. A met one adds nothing, except where there are too few
+/// nodes to compare with.
 void judge_gate(const std::vector<GateRequirement>& gate, std::vector<Node>& nodes) {
   if (gate.empty()) return;
   for (Node& node : nodes) {
     FleetNode& row = node.row;
     if (row.state == NodeState::undecided && row.rates.empty()) continue;
-    if (row.state == NodeState::undecided) {
-      row.state = NodeState::healthy;
-      row.text.clear();
+    std::vector<const NodeRun*> runs;
+    for (const NodeRun& run : node.runs) {
+      if (run.disturbed().empty()) runs.push_back(&run);
     }
-    for (const GateRow& outcome : check_gate(gate, node.newest().measured)) {
-      if (outcome.verdict == GateVerdict::met) continue;
-      append(row.text, fmt::format("{} {}", outcome.metric, outcome.text));
-      if (outcome.verdict == GateVerdict::missed) {
-        row.gate_missed = true;
-        row.state = NodeState::slow;
-      } else if (row.state == NodeState::healthy) {
-        row.state = NodeState::undecided;
-      }
+    const auto [verdict, text] = gate_of(gate, *runs.front());
+    row.gate_missed = verdict == GateVerdict::missed;
+    if (verdict == GateVerdict::met) {
+      if (row.state != NodeState::undecided || nodes.size() >= stats::kLeastNodes) continue;
+      row.state = NodeState::healthy;
+      row.text = "healthy, by gate only";
+      continue;
+    }
+    if (row.state == NodeState::undecided) row.text.clear();
+    append(row.text, text);
+    if (row.state == NodeState::slow) continue;
+    const bool is_confirmed = runs.size() > 1 && gate_of(gate, *runs[1]).first == GateVerdict::missed;
+    if (row.gate_missed) {
+      row.state = is_confirmed ? NodeState::slow : NodeState::suspect;
+    } else if (row.state == NodeState::healthy) {
+      row.state = NodeState::undecided;
     }
   }
+}
+
+/// Healthy nodes with which suspects are measured again, of the groups of those.
+std::vector<std::string> controls_for(const std::vector<FleetNode>& rows) {
+  std::set<std::string> groups;
+  for (const FleetNode& row : rows) {
+    if (row.state == NodeState::suspect) groups.insert(row.group);
+  }
+  std::map<std::string, std::size_t> count;
+  std::vector<std::string> names;
+  for (const FleetNode& row : rows) {
+    if (row.state != NodeState::healthy || !groups.contains(row.group) || ++count[row.group] > kControls) continue;
+    names.push_back(row.name);
+  }
+  return names;
 }
 
 /// The seconds of one stage in which every node ran it.
@@ -405,6 +505,7 @@ void count(AggregateResult& result) {
   if (earliest) result.clock_spread = *latest - *earliest;
   result.exclude = names[NodeState::slow];
   result.suspects = names[NodeState::suspect];
+  result.controls = controls_for(result.rows);
   for (const NodeState state : {NodeState::undecided, NodeState::failed, NodeState::missing})
     result.unjudged.insert(result.unjudged.end(), names[state].begin(), names[state].end());
   result.nodes = result.expected - result.unjudged.size();
@@ -541,11 +642,11 @@ void FleetRate::describe(FieldList& v) {
 
 void FleetNode::describe(FieldList& v) {
   v.field({"name", "name of the node", kLabel}, name);
-  v.field({"state", "healthy; slow: in all its runs; suspect: in the newest; or why it was not judged"}, state);
+  v.field({"state", "healthy; slow: in its two newest runs; suspect: in the newest; or why it was not judged"}, state);
   v.field({"group", "value of its label, and its number of CPUs if these differ"}, group);
   v.field({"runs", Unit::count, "its results"}, runs);
-  v.field({"straggler", "true if a rate is slow in each of its runs"}, straggler);
-  v.field({"gate_missed", "true if it misses a requirement of the gate"}, gate_missed);
+  v.field({"straggler", "true if a rate is slow in its two newest runs"}, straggler);
+  v.field({"gate_missed", "true if its newest run misses a requirement of the gate"}, gate_missed);
   v.field({"slowest", Unit::factor, "its lowest rate divided by the median of its group"}, slowest);
   v.field({"slowest_metric", "that rate"}, slowest_metric);
   v.field({"file", "its newest result"}, file);
@@ -577,8 +678,9 @@ void AggregateResult::describe(FieldList& v) {
   v.field({"stragglers", Unit::count, "nodes that are slower than their group"}, stragglers);
   v.field({"gate_missed", Unit::count, "nodes that miss the gate"}, gate_missed);
   v.field({"slowest", "the slowest node"}, slowest);
-  v.field({"exclude", "nodes that are slow in all their runs, or miss the gate"}, exclude);
-  v.field({"suspects", "nodes that are slow in one run: measure them again"}, suspects);
+  v.field({"exclude", "nodes that are slow, or miss the gate, in their two newest runs"}, exclude);
+  v.field({"suspects", "nodes that are slow, or miss the gate, in one run: measure them again"}, suspects);
+  v.field({"controls", "healthy nodes to measure again together with the suspects"}, controls);
   v.field({"unjudged", "nodes that were not judged"}, unjudged);
   v.field({"clock_spread", Unit::seconds, "largest difference of the nodes' clocks"}, clock_spread);
   v.field({"stages", "all nodes together, by stage"}, stages);

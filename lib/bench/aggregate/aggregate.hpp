@@ -36,8 +36,8 @@ struct FleetRate {
 
 enum class NodeState {
   healthy,
-  slow,       ///< in each of its runs, or it misses the gate: to be taken out of service
-  suspect,    ///< slow in its newest run: to be measured again
+  slow,       ///< slow, or missing the gate, in its two newest runs: to be taken out of service
+  suspect,    ///< in its newest run: to be measured again
   undecided,  ///< it has a result that cannot be judged
   failed,     ///< its run failed
   missing,    ///< expected, and without a result
@@ -93,7 +93,8 @@ struct AggregateResult {
   std::uint64_t gate_missed = 0;
   std::string slowest;                 ///< node with the smallest share of its group's median
   std::vector<std::string> exclude;    ///< slow nodes
-  std::vector<std::string> suspects;   ///< to be measured again
+  std::vector<std::string> suspects;   ///< to be measured again,
+  std::vector<std::string> controls;   ///< together with these healthy nodes
   std::vector<std::string> unjudged;   ///< undecided, failed and missing ones
   std::optional<double> clock_spread;  ///< of the nodes' clocks, in seconds
   std::vector<StageSum> stages;
@@ -106,7 +107,7 @@ struct AggregateResult {
 };
 
 /// Reads the results and judges each node: its rates among those of its group (stats/stragglers.hpp), and the gate. A
-/// node may have several results: the newest is judged, and the older ones confirm it. Results of another verb,
+/// node may have several results: the newest two that nobody disturbed count. Results of another verb,
 /// version, job or data than most are left out and listed, and their nodes are undecided unless they have others.
 /// Warns if clocks differ by more than a second, and if there is no second in which all ran. Throws Error{usage}
 /// without a usable result, for a label that no result has, and for an --alone under other conditions; and the errors

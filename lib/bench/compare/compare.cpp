@@ -193,7 +193,8 @@ Selection select_runs(const Measurements& base, const Measurements& changed, boo
   return {std::vector<bool>(base.runs.size(), true), std::vector<bool>(changed.runs.size(), true)};
 }
 
-/// The selected runs that have the metric; with --ab both runs of a pair.
+/// The selected runs that have the metric; with --ab both runs of a pair. A run of NEW without a rate that others of it
+/// have is a lost one.
 void select_samples(const stats::Runs& base, const stats::Runs& changed, const Selection& selected,
                     stats::MetricSamples& samples) {
   const auto has = [&](std::size_t side, std::size_t i) {
@@ -203,6 +204,8 @@ void select_samples(const stats::Runs& base, const stats::Runs& changed, const S
     if (has(0, i) && (!samples.paired || has(1, i))) samples.base.push_back(base[i]);
   }
   for (std::size_t i = 0; i < changed.size(); ++i) {
+    const bool is_lost = selected[1][i] && !samples.paired && changed[i].empty() && samples.better == Better::higher;
+    if (is_lost) samples.changed.push_back({0});
     if (has(1, i) && (!samples.paired || has(0, i))) samples.changed.push_back(changed[i]);
   }
 }
@@ -317,9 +320,11 @@ void add_uncompared(const Measurements& base, const Measurements& changed, const
 void add_hints(CompareResult& result) {
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) { return row.change.assumed; })) {
     result.hints.push_back(fmt::format(
-        "{} in BASE and {} in NEW do not show how much runs differ: a deviation of {:.0f} % between them is assumed. "
+        "{} in BASE and {} in NEW do not show how much runs differ: a deviation of {:.3g} % between them is assumed. "
         "Use {}",
-        format_count(result.base->runs, "run"), result.changed.runs, stats::kAssumedRunDeviation * 100,
+        format_count(result.base->runs, "run"), result.changed.runs,
+        (result.base->runs + result.changed.runs <= 2 ? stats::kAssumedSingleDeviation : stats::kAssumedRunDeviation) *
+            100,
         result.ab ? "--repeat 5 or more" : "--ab, or folders of five runs or more"));
   }
   if (result.disturbance.empty()) {
@@ -332,7 +337,7 @@ void add_hints(CompareResult& result) {
   if (std::ranges::any_of(result.rows, [](const CompareRow& row) {
         return !row.change.ratio && row.change.verdict == stats::ChangeVerdict::inconclusive;
       })) {
-    result.hints.push_back("values of 0 or less have no ratio and are not compared");
+    result.hints.push_back("values below 0, and rates of 0 in BASE, have no ratio and are not compared");
   }
 }
 
@@ -416,20 +421,26 @@ std::string inconclusive_text(const CompareResult& result) {
 
 std::string reason_of(stats::ChangeVerdict verdict, const CompareResult& result) {
   if (verdict == stats::ChangeVerdict::incomparable) return incomparable_text(result);
-  if (verdict == stats::ChangeVerdict::inconclusive) return inconclusive_text(result);
+  const bool is_single = result.base->runs == 1 && result.changed.runs == 1;
+  const std::string single = is_single ? "one run per side shows only losses of about 35 % or more; " : "";
+  if (verdict == stats::ChangeVerdict::inconclusive) return single + inconclusive_text(result);
   if (verdict != stats::ChangeVerdict::pass) return rows_text(result, verdict);
   const auto counted = std::ranges::count(result.rows, false, &CompareRow::derived);
-  return "no metric is worse by more than its threshold, in " +
+  return single + "no metric is worse by more than its threshold, in " +
          format_count(static_cast<std::uint64_t>(counted), "metric");
 }
 
+bool is_decided(const GateRow& row) { return row.verdict == GateVerdict::met || row.verdict == GateVerdict::missed; }
+
 std::string gate_text(const CompareResult& result) {
-  const auto of = [&](GateVerdict verdict) { return std::ranges::find(result.gate, verdict, &GateRow::verdict); };
-  for (const GateVerdict verdict : {GateVerdict::missed, GateVerdict::absent, GateVerdict::inconclusive}) {
-    const auto row = of(verdict);
+  const auto unjudged = result.gate.size() - static_cast<std::size_t>(std::ranges::count_if(result.gate, is_decided));
+  for (const GateVerdict verdict : {GateVerdict::missed, GateVerdict::inconclusive, GateVerdict::absent}) {
+    const auto row = std::ranges::find(result.gate, verdict, &GateRow::verdict);
     if (row == result.gate.end()) continue;
-    const char* word = verdict == GateVerdict::inconclusive ? "gate inconclusive" : "gate missed";
-    return fmt::format("{}: {} {}", word, row->metric, row->text);
+    const std::string words = verdict == GateVerdict::missed
+                                  ? "gate missed"
+                                  : fmt::format("gate undecided, {} of {} not judged", unjudged, result.gate.size());
+    return fmt::format("{}: {} {}", words, row->metric, row->text);
   }
   return fmt::format("gate met: {}", format_count(result.gate.size(), "requirement"));
 }
@@ -470,10 +481,8 @@ bool CompareResult::has_findings() const {
   using enum stats::ChangeVerdict;
   if (verdict == regressed || verdict == incomparable) return true;
   if (verdict == inconclusive && strict) return true;
-  return std::ranges::any_of(gate, [&](const GateRow& row) {
-    return row.verdict == GateVerdict::missed || row.verdict == GateVerdict::absent ||
-           (row.verdict == GateVerdict::inconclusive && strict);
-  });
+  return std::ranges::any_of(
+      gate, [&](const GateRow& row) { return row.verdict == GateVerdict::missed || (strict && !is_decided(row)); });
 }
 
 CompareResult compare(const CompareOptions& options, Context& context) {

@@ -11,6 +11,7 @@
 #include "core/json.hpp"
 #include "core/metric_text.hpp"
 #include "core/units.hpp"
+#include "stats/comparison.hpp"
 #include "stats/summary.hpp"
 
 namespace shardkit::bench {
@@ -100,10 +101,34 @@ std::string cache_state_of(const GateRequirement& requirement, const Measurement
   return {};
 }
 
-/// The decisive part of the values: their interval, or only the median of a few.
-stats::Summary deciding(const std::vector<double>& values) {
-  const stats::Summary all = stats::summarize(values);
-  return values.size() < kLeastForInterval ? stats::Summary{all.median, all.median, all.median} : all;
+/// Whether runs of which so many are disturbed can miss a requirement: those are left out then.
+bool can_miss(const Measurements& measured) {
+  return 2 * std::ranges::count(measured.runs, "", &MeasuredRun::disturbed) >= std::ssize(measured.runs);
+}
+
+/// The median and the interval that decides: that of the runs, or of the repetitions of fewer runs and the drift that
+/// no repetition shows.
+stats::Summary deciding(const Measurements& measured, const stats::Runs& runs) {
+  std::vector<double> medians;
+  std::vector<double> values;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].empty() || (can_miss(measured) && !measured.runs[i].disturbed.empty())) continue;
+    medians.push_back(stats::summarize(runs[i]).median);
+    values.insert(values.end(), runs[i].begin(), runs[i].end());
+  }
+  if (medians.size() >= kLeastForInterval) return stats::summarize(medians);
+  stats::Summary all = stats::summarize(values);
+  if (values.size() < kLeastForInterval) all.low = all.high = all.median;
+  const double drift = stats::kDriftBetweenRuns * all.median;
+  return {all.median, std::min(all.low, all.median - drift), std::max(all.high, all.median + drift)};
+}
+
+/// Whether a result that lacks the metric has another of its stage. The times of a checkpoint that --budget ended are
+/// left out on purpose.
+bool measured_stage_of(const ComparedField& metric, const Measurements& measured) {
+  if (metric.verb == "checkpoint" && metric.unit == Unit::seconds) return false;
+  return std::ranges::any_of(
+      measured.values, [&](const auto& other) { return compare_metric(other.first, "gate").verb == metric.verb; });
 }
 
 GateVerdict verdict_on(const GateRequirement& requirement, const stats::Summary& summary) {
@@ -123,11 +148,13 @@ std::string limits_text(const GateRequirement& requirement, Unit unit) {
 }
 
 GateRow check(const GateRequirement& requirement, const Measurements& measured) {
-  const Unit unit = compare_metric(requirement.metric, "gate").unit;
+  const ComparedField& metric = compare_metric(requirement.metric, "gate");
+  const Unit unit = metric.unit;
   GateRow row{requirement, fmt::format("{}", fmt::join(requirement.cache, " or ")), {}, GateVerdict::absent, {}};
   const std::string limits = limits_text(requirement, unit);
   const auto found = measured.values.find(requirement.metric);
   if (found == measured.values.end()) {
+    if (measured_stage_of(metric, measured)) row.verdict = GateVerdict::missed;
     row.text = fmt::format("required {}, but this result of {} does not measure it", limits, measured.verb);
     return row;
   }
@@ -137,9 +164,7 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
                            state.empty() ? "with an unknown cache state" : state);
     return row;
   }
-  std::vector<double> values;
-  for (const std::vector<double>& run : found->second) values.insert(values.end(), run.begin(), run.end());
-  const stats::Summary summary = deciding(values);
+  const stats::Summary summary = deciding(measured, found->second);
   row.measured = summary.median;
   row.verdict = verdict_on(requirement, summary);
   row.text = fmt::format("required {}{}{}, measured {}", limits, row.accepted.empty() ? "" : " ", row.accepted,
@@ -147,10 +172,10 @@ GateRow check(const GateRequirement& requirement, const Measurements& measured) 
   if (summary.low < summary.high) {
     row.text += fmt::format(" ({} to {})", metric_text(summary.low, unit), metric_text(summary.high, unit));
   }
-  const auto disturbed = std::ranges::find_if(measured.runs, [](const auto& run) { return !run.disturbed.empty(); });
-  if (row.verdict == GateVerdict::missed && disturbed != measured.runs.end()) {
+  if (row.verdict == GateVerdict::missed && !can_miss(measured)) {
     row.verdict = GateVerdict::inconclusive;
-    row.text += "; " + disturbed->disturbed;
+    row.text +=
+        "; " + std::ranges::find_if(measured.runs, [](const auto& run) { return !run.disturbed.empty(); })->disturbed;
   }
   return row;
 }

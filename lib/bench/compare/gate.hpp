@@ -15,8 +15,8 @@ namespace shardkit::bench {
 enum class GateVerdict {
   met,
   missed,
-  inconclusive,  ///< the interval of the median contains the limit
-  absent,        ///< not measured, or not in an accepted cache state
+  inconclusive,  ///< the interval of the median contains the limit, or most runs were disturbed
+  absent,        ///< not judged: not measured, or not in an accepted cache state
 };
 constexpr auto enum_names(GateVerdict) {
   return std::to_array<std::string_view>({"met", "missed", "inconclusive", "absent"});
@@ -48,9 +48,11 @@ struct GateRow : GateRequirement {
 /// the number of the wrong requirement, also for unknown metrics and members. docs/schema/gate.json describes the same.
 std::vector<GateRequirement> read_gate(const std::string& path);
 
-/// Compares the median of each metric with its limits. A disturbed result misses nothing: that is inconclusive. With 6
-/// values or more, the 95 % interval of the median decides: missed if all of it is on the wrong side, inconclusive if
-/// only a part is. With fewer values only the median decides.
+/// Compares an interval of each metric with its limits: met if all of it is good, missed if all of it is on the wrong
+/// side, else inconclusive. With 6 runs or more, it is the 95 % interval of their median. With fewer, it is that of all
+/// repetitions if there are 6, and at least kDriftBetweenRuns to each side of the median. Disturbed runs are left out;
+/// if they are more than half, nothing is missed. A metric that is absent, but of whose stage there are others, is
+/// missed.
 std::vector<GateRow> check_gate(const std::vector<GateRequirement>& requirements, const Measurements& measured);
 
 }  // namespace shardkit::bench

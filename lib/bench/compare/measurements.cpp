@@ -161,6 +161,10 @@ void take_stored(const Json& stored, const std::string& path, Measurements& meas
       measured.values[name] = one_run ? stats::Runs{values.get<std::vector<double>>()} : values.get<stats::Runs>();
       measured.runs.resize(std::max(measured.runs.size(), measured.values[name].size()));
     }
+    const auto disturbed = stored.value("disturbed", std::vector<std::string>());
+    for (std::size_t i = 0; i < std::min(disturbed.size(), measured.runs.size()); ++i) {
+      measured.runs[i].disturbed = disturbed[i];
+    }
   } catch (const Json::exception&) {
     throw_damaged(path, "expected \"conditions\", an object of strings, and \"values\", an object of lists of runs");
   }
@@ -178,7 +182,7 @@ void add_new_runs(const Measurements& measured, Measurements& known) {
     bool fresh = true;
     for (std::size_t other = 0; other < known.runs.size(); ++other) fresh = fresh && !is_known(other);
     if (!fresh) continue;
-    known.runs.emplace_back();
+    known.runs.push_back({{}, measured.runs[run].disturbed});
     for (const auto& [name, runs] : measured.values) known.values[name].resize(known.runs.size() - 1);
     for (auto& [name, runs] : known.values) {
       runs.push_back(measured.values.contains(name) ? measured.values.at(name)[run] : std::vector<double>());
@@ -491,7 +495,11 @@ std::size_t save_baseline(const std::string& path, const Measurements& measured,
     known = {};
   }
   add_new_runs(measured, known);
-  verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", known.values}};
+  Json& stored = verbs[measured.verb] = {{"conditions", measured.conditions}, {"values", known.values}};
+  std::vector<std::string> disturbed;
+  for (const MeasuredRun& run : known.runs) disturbed.push_back(run.disturbed);
+  if (std::ranges::any_of(disturbed, [](const std::string& one) { return !one.empty(); }))
+    stored["disturbed"] = disturbed;
   const std::string text = json_file_text(json);
   io::publish(*io::posix_file_system(), file, as_bytes(text));
   return replaced;

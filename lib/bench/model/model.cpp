@@ -166,6 +166,7 @@ void judge_supply(const JobRequirement& requirement, const Supply& supply, Model
   const bool undecided = rating.ok && !result.not_measured.empty();
   if (!undecided) result.limiting_stage = rating.limiting_stage;
   result.headroom_ratio = rating.headroom_ratio;
+  if (auto& epoch = result.required->epoch_seconds) *epoch /= std::min(rating.headroom_ratio, 1.0);
   result.predicted_au_ratio = rating.overlapped_au;
   result.predicted_au_serial_ratio = rating.serial_au;
   result.gpus_fed = rating.gpus_fed;
@@ -380,7 +381,8 @@ void Required::describe(FieldList& v) {
   v.field({"prefetch_memory", Unit::bytes, "memory of the batches that the workers of all GPUs prefetch"},
           prefetch_memory);
   v.field({"dev_shm", Unit::bytes, "minimum size of /dev/shm for that"}, dev_shm);
-  v.field({"epoch_seconds", Unit::seconds, "time of one pass over the data set at full speed"}, epoch_seconds);
+  v.field({"epoch_seconds", Unit::seconds, "time of one pass over the data set, at the supplied rate if that is lower"},
+          epoch_seconds);
   v.field({"checkpoint", "cost of checkpoints"}, checkpoint);
 }
 

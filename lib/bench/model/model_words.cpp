@@ -53,8 +53,8 @@ std::string supply_text(const ModelResult& result, const JobRequirement& require
     return fmt::format("{} is enough: {}; {}", measured_supplier(result), rates, gap_text(result));
   }
   const std::string numbers =
-      fmt::format("{}, predicted AU {:.0f} % ({:.0f} % if each step waits for its batch)", rates,
-                  *result.predicted_au_ratio * 100, *result.predicted_au_serial_ratio * 100);
+      fmt::format("{}, predicted AU {} ({:.0f} % if each step waits for its batch)", rates,
+                  au_text(*result.predicted_au_ratio, requirement.min_au), *result.predicted_au_serial_ratio * 100);
   if (result.limiting_stage == stage::kCompute) return "GPUs are fed: " + numbers;
   const bool met = result.requirement == RequirementState::met;
   return fmt::format("{}{} is the bottleneck: {}", met ? "enough; " : "", *result.limiting_stage, numbers);

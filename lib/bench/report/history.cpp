@@ -84,8 +84,6 @@ std::string text_of(const History& history) {
   if (const auto* changed = first_metric(history, [](const auto& one) { return !one.changes.empty(); })) {
     text += fmt::format("; {} {}{}", changed->metric, changed->changes.back().text,
                         changes > 1 ? fmt::format(", and {}", format_count(changes - 1, "other change")) : "");
-  } else if (const auto* drifting = first_metric(history, [](const auto& one) { return one.drifts; })) {
-    text += fmt::format("; {} drifts from run to run, so no change points are named", drifting->metric);
   } else if (history.runs < 2 * stats::kRunsBesideChange) {
     text += fmt::format("; too few for change points, which need {}", 2 * stats::kRunsBesideChange);
   } else {
@@ -118,7 +116,8 @@ Run read_run(const std::string& file, const Json& envelope) {
 HistoryNow now_of(const ComparedField& metric, std::span<const double> values, std::size_t metrics) {
   HistoryNow now;
   if (values.empty()) return now;
-  static_cast<stats::NewestRun&>(now) = stats::judge_newest(values, metric.comparison.better, metrics);
+  static_cast<stats::NewestRun&>(now) =
+      stats::judge_newest(values, metric.comparison.better, metrics, 0.05, metric.comparison.floor);
   now.value = values.back();
   if (now.verdict != stats::ChangeVerdict::regressed && now.verdict != stats::ChangeVerdict::improved) return now;
   now.text = fmt::format("{} now, {:.0f} % {} the runs before{}", metric_text(now.value, metric.unit),
@@ -146,8 +145,8 @@ MetricHistory metric_history(const ComparedField& metric, std::size_t metrics, c
     measured.push_back(run);
   }
   std::size_t from = 0;
-  const stats::ChangePoints changes = stats::change_points(judged, metric.comparison.better);
-  history.drifts = changes.drifts;
+  const stats::ChangePoints changes =
+      stats::change_points(judged, metric.comparison.better, 0.05, metric.comparison.floor);
   for (const stats::ChangePoint& point : changes.points) {
     const std::size_t before = point.index - std::min<std::size_t>(point.index, 2);
     const std::size_t after = std::min(point.index + 1, measured.size() - 1);
@@ -161,6 +160,13 @@ MetricHistory metric_history(const ComparedField& metric, std::size_t metrics, c
     history.changes.push_back(std::move(change));
     history.bands.push_back(band_of(calm, from, point.index));
     from = point.index;
+  }
+  if (changes.trend) {
+    HistoryChange& change = history.changes.emplace_back();
+    change.unix_time = calm.back().unix_time;
+    change.change = *changes.trend;
+    change.text = fmt::format("{} by {:.1f} % in a trend over {}", enum_name(change.change.verdict),
+                              std::abs(*change.change.ratio) * 100, format_count(judged.size(), "run"));
   }
   if (from < calm.size()) history.bands.push_back(band_of(calm, from, calm.size()));
   history.now = now_of(metric, std::span(judged).subspan(from), metrics);
@@ -252,7 +258,6 @@ void MetricHistory::describe(FieldList& v) {
   v.field({"metric", "name of the metric"}, metric);
   v.field({"unit", "unit of its values"}, unit);
   v.field({"now", "the newest run"}, now);
-  v.field({"drifts", "true if successive runs depend on each other, so that no change points are named"}, drifts);
   v.field({"points", "one for each run"}, points);
   v.field({"bands", "noise of each period between changes"}, bands);
   v.field({"changes", "points at which it regressed or improved"}, changes);

@@ -55,7 +55,6 @@ struct MetricHistory {
   std::string metric;
   std::string unit;  ///< suffix of its field: "bytes_per_second"
   HistoryNow now;
-  bool drifts = false;  ///< successive runs depend on each other, so no change points are named
   std::vector<HistoryPoint> points;
   std::vector<NoiseBand> bands;
   std::vector<HistoryChange> changes;

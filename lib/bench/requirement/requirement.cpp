@@ -113,11 +113,14 @@ double serial_au(const TrainingJob& job, double supply_per_second) {
   return job.step_seconds / (job.step_seconds + fetch);
 }
 
+bool meets(double supply_per_second, double demand_per_second) {
+  return supply_per_second * (1 + kRateRounding) >= demand_per_second;
+}
+
 std::uint64_t gpus_fed(const TrainingJob& job, double supply_per_second, double au) {
   TrainingJob one = job;
   one.gpus = 1;
-  constexpr double kRounding = 1e-9;  // 3 * (1 / 3) GPUs are one
-  const double gpus = std::floor(supply_per_second / (au * samples_per_second(one)) + kRounding);
+  const double gpus = std::floor(supply_per_second / (au * samples_per_second(one)) * (1 + kRateRounding));
   return static_cast<std::uint64_t>(std::min(gpus, 1e18));
 }
 
@@ -150,6 +153,11 @@ std::string_view stage_activity(std::string_view stage) {
   return stage;
 }
 
+std::string au_text(double au, double min_au) {
+  const bool is_missed = !meets(au, min_au) && std::round(au * 100) >= std::round(min_au * 100);
+  return is_missed ? fmt::format("{:.1f} %", std::floor(au * 1000) / 10) : fmt::format("{:.0f} %", au * 100);
+}
+
 std::string rate_number(double per_second) {
   constexpr double kWhole = 9.95;
   return per_second > 0 && per_second < kWhole ? fmt::format("{:.2g}", per_second) : format_rounded_count(per_second);
@@ -174,13 +182,13 @@ Rating rating_of(const TrainingJob& job, double min_au, std::span<const StageRat
   const double supply = slowest.samples_per_second;
   const double demand = samples_per_second(job);
   Rating rating;
-  rating.limiting_stage = supply < demand ? slowest.stage : stage::kCompute;
+  rating.limiting_stage = meets(supply, demand) ? stage::kCompute : slowest.stage;
   rating.supply_per_second = supply;
   rating.headroom_ratio = supply / demand;
   rating.overlapped_au = overlapped_au(supply, demand);
   rating.serial_au = serial_au(job, supply);
   rating.gpus_fed = gpus_fed(job, supply, min_au);
-  rating.ok = rating.overlapped_au >= min_au;
+  rating.ok = meets(supply, min_au * demand);
   return rating;
 }
 

@@ -56,8 +56,13 @@ double overlapped_au(double supply_per_second, double demand_per_second);
 /// supply. 0 without supply.
 double serial_au(const TrainingJob& job, double supply_per_second);
 
-/// How many GPUs a supply of samples keeps busy at `au`: the inverse of the demand, rounded down except for rounding
-/// errors.
+/// A supply that is lower than a demand by this share meets it: rates are written with a limited number of digits.
+inline constexpr double kRateRounding = 1e-6;
+
+/// Whether a supply meets a demand.
+bool meets(double supply_per_second, double demand_per_second);
+
+/// How many GPUs a supply of samples keeps busy at `au`: the largest number whose demand it meets.
 std::uint64_t gpus_fed(const TrainingJob& job, double supply_per_second, double au = 1);
 
 /// The rate of stages that share `cores`: their CPU seconds per sample add up. 0 if they cost nothing.
@@ -125,6 +130,7 @@ inline constexpr std::string_view kPipeline = "pipeline";  ///< those at once
 inline constexpr std::string_view kTransfer = "transfer";
 inline constexpr std::string_view kCompute = "compute";
 inline constexpr std::string_view kCheckpoint = "checkpoint";
+inline constexpr std::string_view kLoader = "loader";  ///< PyTorch's, if --python measured its work
 }  // namespace stage
 
 /// Samples per second of a stage without other stages.
@@ -150,6 +156,9 @@ struct Rating {
 
 /// Name of a stage's activity, for the start of a sentence: "decoding" for "decode".
 std::string_view stage_activity(std::string_view stage);
+
+/// "40 %": a utilization. One below `min_au` has a digit more if it would be shown as `min_au` or more.
+std::string au_text(double au, double min_au);
 
 /// "1,200", "0.27": rounded to whole numbers, below 10 to two digits.
 std::string rate_number(double per_second);

@@ -431,6 +431,11 @@ void RunRepetition::describe(FieldList& v) {
 void RunResult::throw_if_failed() const {
   Repeated::throw_if_failed();
   if (summary.verdict.ok || interrupted) return;
+  if (!neighbors.disturb()) {
+    throw Error(ErrorCode::in_use,
+                "the loader misses the requirement by less than the error of its prediction: run again with a longer "
+                "--budget, or with --force-verdict");
+  }
   throw Error(ErrorCode::in_use,
               "other processes disturbed the measurement, so that a missed requirement proves nothing: run again on an "
               "idle machine, or with --force-verdict");

@@ -87,7 +87,7 @@ struct RunResult : Repeated<RunRepetition> {
 
   /// True if a requirement was given and missed.
   bool has_findings() const { return !summary.verdict.ok.value_or(true); }
-  /// Throws `failure`, and Error{in_use} if a requirement was missed while others disturbed the measurement.
+  /// Throws `failure`, and Error{in_use} if the verdict on a requirement is undecided.
   void throw_if_failed() const;
   void describe(FieldList& v);
 };

@@ -40,20 +40,20 @@ std::vector<StageTableRow> stage_table(const RunFacts& facts) {
   if (node.more_readers && node.sample_bytes > 0) {
     add(stage::kMoreReads, node.more_readers->bytes_per_second / sample_bytes(node, facts.requirement), {});
   }
-  if (const auto unpack = std::ranges::find(facts.separate, stage::kUnpack, &StageRate::stage);
-      node.unpack && unpack != facts.separate.end()) {
-    add(stage::kUnpack, unpack->samples_per_second, {});
-  }
+  if (const auto unpack = facts.rate_with_others(stage::kUnpack)) add(stage::kUnpack, *unpack, {});
   if (decodes(node, facts.requirement)) {
-    const double decode = facts.separate.back().samples_per_second;
-    add(stage::kDecode, decode, scaled(*node.decode, decode));
-    if (node.augment) add(stage::kAugment, node.augment->rate, node.augment->interval);
+    for (const auto& [stage, measured] : {std::pair(stage::kDecode, node.decode), {stage::kAugment, node.augment}}) {
+      if (!measured) continue;
+      const double rate = facts.rate_with_others(stage).value_or(measured->rate);
+      add(stage, rate, scaled(*measured, rate));
+    }
     if (node.pipeline) add(stage::kPipeline, node.pipeline->rate, node.pipeline->interval);
   }
   if (facts.transfer) {
     const double transfer = facts.transfer->samples_per_second;
     add(stage::kTransfer, transfer, scaled(*node.transfer, transfer));
   }
+  if (facts.loader) add(stage::kLoader, facts.loader->samples_per_second, {});
   return rows;
 }
 
@@ -120,30 +120,43 @@ RunRequirement run_requirement(const MeasuredNode& node, const JobRequirement& r
   return required;
 }
 
-/// A job that the node would not feed is undecided if others disturbed the measurement.
-void add_rating(const RunFacts& facts, bool force, RunSummary& summary) {
-  const Rating& rating = *facts.rating;
-  summary.predicted.au_ratio = rating.overlapped_au;
-  summary.predicted.au_serial_ratio = rating.serial_au;
-  summary.predicted.gpus_fed = rating.gpus_fed;
+/// The prediction is that of the node by itself. A job that is not fed is undecided if others disturbed the
+/// measurement, or if only the loader is short, by less than a calibration shows.
+void add_rating(bool force, RunFacts& facts, RunSummary& summary) {
+  const JobRequirement& requirement = *facts.requirement;
+  const Rating node = rating_of(requirement.job, requirement.min_au, facts.judged);
+  summary.predicted.au_ratio = node.overlapped_au;
+  summary.predicted.au_serial_ratio = node.serial_au;
+  summary.predicted.gpus_fed = node.gpus_fed;
+  std::vector<StageRate> stages = facts.judged;
+  if (facts.loader) stages.push_back(*facts.loader);
+  const Rating& rating = facts.rating.emplace(rating_of(requirement.job, requirement.min_au, stages));
   summary.verdict.limiting_stage = rating.limiting_stage;
   summary.verdict.ok = rating.ok;
-  if (!rating.ok && !force && facts.node.neighbors.disturb()) summary.verdict.ok.reset();
+  const bool is_close = node.ok && meets(rating.headroom_ratio, (1 - kLoaderTolerance) * requirement.min_au);
+  if (!rating.ok && !force && (facts.node.neighbors.disturb() || is_close)) summary.verdict.ok.reset();
 }
 
 }  // namespace
 
 RunSummary summarize_run(const MeasuredNode& node, const std::optional<JobRequirement>& requirement,
                          const LoaderOptions& loader) {
-  RunFacts facts{
-      node, requirement, stage_rates(node, requirement), transfer_rate(node, requirement, loader.batches.decoded_bytes),
-      {},   {}};
+  RunFacts facts{node,
+                 requirement,
+                 stage_rates(node, requirement),
+                 transfer_rate(node, requirement, loader.batches.decoded_bytes),
+                 {},
+                 {},
+                 {}};
   facts.judged = judged_rates(node, requirement, facts.separate);
   const double decode_rate = facts.judged.back().samples_per_second;
   if (facts.transfer) facts.judged.push_back(*facts.transfer);
   RunSummary summary;
-  summary.stage_table = stage_table(facts);
   summary.loader = loader_advice(node, requirement, loader);
+  if (summary.loader.calibrated && !summary.loader.line.empty()) {
+    facts.loader = StageRate{stage::kLoader, summary.loader.samples_per_second};
+  }
+  summary.stage_table = stage_table(facts);
   const StageRate slowest = *std::ranges::min_element(facts.judged, {}, &StageRate::samples_per_second);
   summary.predicted.samples_per_second = slowest.samples_per_second;
   summary.predicted.bytes_per_second = slowest.samples_per_second * sample_bytes(node, requirement);
@@ -151,16 +164,15 @@ RunSummary summarize_run(const MeasuredNode& node, const std::optional<JobRequir
     summary.predicted.of_measured_ratio = facts.slowest_on_host().samples_per_second / node.pipeline->rate;
   }
   if (requirement) {
-    facts.rating = rating_of(requirement->job, requirement->min_au, facts.judged);
     summary.requirement = run_requirement(node, *requirement, loader);
-    add_rating(facts, loader.force_verdict, summary);
+    add_rating(loader.force_verdict, facts, summary);
   } else {
     summary.presets = presets_fed(node, decode_rate);
     summary.verdict.limiting_stage = slowest.stage;
   }
-  for (StageTableRow& row : summary.stage_table) row.note = stage_note(row.stage, facts);
-  summary.verdict.text = verdict_text(facts, summary);
-  summary.verdict.remedy = remedy_text(facts, summary.verdict);
+  for (StageTableRow& row : summary.stage_table) row.note = stage_note(row.stage, facts, summary.loader);
+  add_verdict_text(facts, summary);
+  summary.verdict.remedy = remedy_text(facts, summary);
   return summary;
 }
 
@@ -201,11 +213,14 @@ void PredictedSupply::describe(FieldList& v) {
 }
 
 void Verdict::describe(FieldList& v) {
-  v.field({"ok", "false if a requirement was given and missed; null if others disturbed a measurement that missed it"},
+  v.field({"ok",
+           "false if a requirement was given and missed; null if others disturbed a measurement that missed it, or if "
+           "only the loader misses it, by at most 10 %"},
           ok);
   v.field({"limiting_stage", "the bottleneck"}, limiting_stage);
   v.field({"text", "the verdict in a line"}, text);
   v.field({"remedy", "what would close the gap"}, remedy);
+  v.field({"notes", "what else belongs to the verdict"}, notes);
 }
 
 }  // namespace shardkit::bench

@@ -114,9 +114,33 @@ std::string transfer_remedy(const RunFacts& facts) {
   return text + "a link with more lanes or of a newer generation (`iobench transfer` measures this one)";
 }
 
+/// What keeps the loader from delivering more, and a faster one.
+std::string loader_remedy(const RunFacts& facts, const LoaderAdvice& loader) {
+  const std::string faster = fmt::format(
+      "or a loader that is faster than PIL: this node delivers {}",
+      sample_rate_text(std::ranges::min(facts.judged, {}, &StageRate::samples_per_second).samples_per_second));
+  switch (loader.limit) {
+    case WorkerLimit::shards:
+      return fmt::format("more shards allow more workers: `{}`; {}", loader.reshard, faster);
+    case WorkerLimit::memory:
+    case WorkerLimit::dev_shm:
+      return fmt::format("more {} allows {} workers per GPU; {}",
+                         loader.limit == WorkerLimit::memory ? "memory" : "space in /dev/shm", loader.wanted_workers,
+                         faster);
+    case WorkerLimit::asked:
+      return fmt::format("leave out --workers to find the best number; {}", faster);
+    case WorkerLimit::rate:
+      break;
+  }
+  const double needed = facts.node.cores * facts.target() / loader.samples_per_second;
+  return fmt::format("{:.1f} more cores of this kind would close the gap ({:.1f} in total), {}",
+                     needed - facts.node.cores, needed, faster);
+}
+
 /// The cores or bytes per second that would close the gap, and other remedies.
-std::string remedy(const RunFacts& facts) {
+std::string remedy(const RunFacts& facts, const LoaderAdvice& loader) {
   const std::string& stage = facts.rating->limiting_stage;
+  if (stage == stage::kLoader) return loader_remedy(facts, loader);
   if (stage == stage::kRead) return read_remedy(facts);
   if (stage == stage::kUnpack) return unpack_remedy(facts);
   if (stage == stage::kTransfer) return transfer_remedy(facts);
@@ -138,9 +162,9 @@ std::string also_short(const RunFacts& facts) {
 }
 
 std::string cache_words(const MeasuredNode& node) {
-  if (from_memory(node)) return fmt::format("; storage was not measured: {} page cache", enum_name(node.cache_state));
-  if (node.cache_state == CacheState::direct) return "; reads bypassed the page cache (O_DIRECT)";
-  if (node.cache_state == CacheState::unknown) return "; whether the data was cached is unknown";
+  if (from_memory(node)) return fmt::format("storage not measured: {} page cache", enum_name(node.cache_state));
+  if (node.cache_state == CacheState::direct) return "reads bypassed the page cache (O_DIRECT)";
+  if (node.cache_state == CacheState::unknown) return "whether the data was cached is unknown";
   return {};
 }
 
@@ -148,12 +172,12 @@ std::string decoding_words(const RunFacts& facts) {
   const auto& requirement = facts.requirement;
   const bool is_of_images = !requirement || requirement->is_of_images();
   if (!is_of_images && requirement->kind) {
-    return fmt::format("; samples are {}: judged only by reading", enum_name(*requirement->kind));
+    return fmt::format("samples are {}: judged only by reading", enum_name(*requirement->kind));
   }
-  if (!facts.node.decode) return "; the data contains no JPEG, PNG or WebP: decoding was not measured";
+  if (!facts.node.decode) return "no JPEG, PNG or WebP: decoding not measured";
   if (is_of_images && facts.node.images == image::ImageKind::jpeg) return {};
-  if (is_of_images) return fmt::format("; the images are {}, not JPEG", enum_name(facts.node.images));
-  return fmt::format("; samples of {} are not JPEGs: judged only by reading", requirement->preset->name);
+  if (is_of_images) return fmt::format("the images are {}, not JPEG", enum_name(facts.node.images));
+  return "samples are not JPEGs: judged only by reading";
 }
 
 /// Whether both names mean the cores that decode.
@@ -166,8 +190,7 @@ bool is_same_stage(std::string_view a, std::string_view b) {
 
 /// That others made the rates lower; empty if they did not.
 std::string disturbance(const MeasuredNode& node) {
-  if (!node.neighbors.disturb()) return {};
-  return fmt::format("; {}: an idle machine would be faster", node.neighbors.text());
+  return node.neighbors.disturb() ? "disturbed: " + node.neighbors.text() : "";
 }
 
 /// If the threads of the pipeline spent their time in another stage than the one that is slowest when measured
@@ -179,49 +202,55 @@ std::string other_attribution(const RunFacts& facts) {
       facts.separate, [&](const StageRate& rate) { return is_same_stage(rate.stage, facts.node.pipeline_stage); });
   if (!facts.node.pipeline || other == facts.separate.end() || &*other == &slowest) return {};
   if (other->samples_per_second < kClose * slowest.samples_per_second) {
-    return fmt::format("; {} is about as slow ({})", other->stage, sample_rate_text(other->samples_per_second));
+    return fmt::format("{} is about as slow ({})", other->stage, sample_rate_text(other->samples_per_second));
   }
   return fmt::format(
-      "; this is uncertain: {} is the slowest stage when measured alone, but the pipeline waited for {}. Run again "
+      "this is uncertain: {} is the slowest stage when measured alone, but the pipeline waited for {}. Run again "
       "with a longer --budget",
       slowest.stage, other->stage);
 }
 
-/// That the node would feed the job, but not with PyTorch's loader.
-std::string slower_loader(const RunFacts& facts, const LoaderAdvice& loader) {
-  if (loader.samples_per_second >= facts.target() || loader.line.empty()) return {};
-  return fmt::format("; but PyTorch with PIL delivers only about {} with {} per GPU{}",
-                     sample_rate_text(loader.samples_per_second), format_count(loader.workers, "worker"),
-                     facts.node.neighbors.disturb() ? " on an idle machine" : "");
+/// That the node would feed the job, but probably not with PyTorch's loader.
+std::string slower_loader_text(const RunFacts& facts, const LoaderAdvice& loader) {
+  const bool is_read = !from_memory(facts.node);
+  const bool is_decoded = decodes(facts.node, facts.requirement);
+  return fmt::format("{}{}{} suffice{}: {} of {}/s; PyTorch with PIL does not: about {}/s, estimated",
+                     is_read ? "storage" : "", is_read && is_decoded ? " and " : "",
+                     is_decoded ? "decoding"
+                     : is_read  ? ""
+                                : "memory",
+                     is_read && is_decoded ? "" : "s", rate_number(facts.rating->supply_per_second),
+                     rate_number(facts.demand()), rate_number(loader.samples_per_second));
 }
 
-std::string text_on_job(const RunFacts& facts, const RunSummary& summary) {
+/// The first clause on a job.
+std::string job_text(const RunFacts& facts, const RunSummary& summary) {
   const Verdict& verdict = summary.verdict;
-  const std::string numbers = fmt::format(
-      "{} available, {} needed, predicted AU {:.0f} %{}{}", sample_rate_text(facts.rating->supply_per_second),
-      rate_number(facts.demand()), facts.rating->overlapped_au * 100, decoding_words(facts), cache_words(facts.node));
+  const Rating& rating = *facts.rating;
   if (!verdict.ok) {
-    return fmt::format("undecided: {} {} of {}", verdict.limiting_stage, rate_number(facts.rating->supply_per_second),
+    return fmt::format("undecided: {} {} of {}", verdict.limiting_stage, rate_number(rating.supply_per_second),
                        sample_rate_text(facts.demand()));
   }
-  std::string text = fmt::format("{} is the bottleneck: {}", verdict.limiting_stage, numbers);
-  if (verdict.limiting_stage == stage::kCompute) text = "GPUs are fed: " + numbers;
-  if (!*verdict.ok) return text + other_attribution(facts) + disturbance(facts.node);
-  if (verdict.limiting_stage != stage::kCompute) text.insert(0, "enough; ");
-  return text + disturbance(facts.node) + slower_loader(facts, summary.loader);
+  const bool is_slow = !meets(summary.loader.samples_per_second, facts.target()) && !summary.loader.line.empty();
+  if (*verdict.ok && is_slow) return slower_loader_text(facts, summary.loader);
+  const bool is_fed = verdict.limiting_stage == stage::kCompute;
+  return fmt::format("{}: {} available, {} needed, predicted AU {}",
+                     is_fed
+                         ? "GPUs are fed"
+                         : fmt::format("{}{} is the bottleneck", *verdict.ok ? "enough; " : "", rating.limiting_stage),
+                     sample_rate_text(rating.supply_per_second), rate_number(facts.demand()),
+                     au_text(rating.overlapped_au, facts.requirement->min_au));
 }
 
-std::string text_without_job(const RunFacts& facts, const RunSummary& summary) {
-  const MeasuredNode& node = facts.node;
-  if (decodes(node, {})) {
-    return fmt::format("{}; {} is the bottleneck{}{}{}{}", sample_rate_text(summary.predicted.samples_per_second),
-                       summary.verdict.limiting_stage, decoding_words(facts), cache_words(node),
-                       other_attribution(facts), disturbance(node));
+/// The first clause without a job.
+std::string rate_text(const RunFacts& facts, const RunSummary& summary) {
+  if (decodes(facts.node, {})) {
+    return fmt::format("{}; {} is the bottleneck", sample_rate_text(summary.predicted.samples_per_second),
+                       summary.verdict.limiting_stage);
   }
   const StageRate& slowest = facts.slowest_on_host();
-  return fmt::format("reads {} ({}){}{}{}{}", sample_rate_text(slowest.samples_per_second), format_rate(node.read.rate),
-                     slowest.stage == stage::kUnpack ? "; unpack is the bottleneck" : "", decoding_words(facts),
-                     cache_words(node), disturbance(node));
+  return fmt::format("reads {} ({}){}", sample_rate_text(slowest.samples_per_second), format_rate(facts.node.read.rate),
+                     slowest.stage == stage::kUnpack ? "; unpack is the bottleneck" : "");
 }
 
 std::string transfer_note(const RunFacts& facts) {
@@ -241,7 +270,15 @@ const StageRate& RunFacts::slowest_on_host() const {
 double RunFacts::demand() const { return samples_per_second(requirement->job); }
 double RunFacts::target() const { return demand() * requirement->min_au; }
 
-std::string stage_note(std::string_view stage, const RunFacts& facts) {
+std::optional<double> RunFacts::rate_with_others(std::string_view stage) const {
+  std::optional<double> lowest;
+  for (const StageRate& rate : separate) {
+    if (rate.stage == stage) lowest = std::min(lowest.value_or(rate.samples_per_second), rate.samples_per_second);
+  }
+  return lowest;
+}
+
+std::string stage_note(std::string_view stage, const RunFacts& facts, const LoaderAdvice& loader) {
   const MeasuredNode& node = facts.node;
   if (stage == stage::kRead) {
     return fmt::format("{}, {}, {:.0f} in flight", format_rate(node.read.rate), enum_name(node.cache_state),
@@ -255,25 +292,49 @@ std::string stage_note(std::string_view stage, const RunFacts& facts) {
     return fmt::format("alone, on {:.0f} cores; {} of CPU time each", unpacking_cores(node),
                        format_duration(node.unpack->cpu_seconds));
   }
-  if (stage == stage::kDecode) return fmt::format("beside the others; alone {}/s", rate_number(node.decode->rate));
-  if (stage == stage::kAugment) return "alone: flip, normalize, collate";
+  if (const bool is_decode = stage == stage::kDecode; is_decode || stage == stage::kAugment) {
+    const double alone = is_decode ? node.decode->rate : node.augment->rate;
+    if (facts.rate_with_others(stage)) return fmt::format("beside the others; alone {}/s", rate_number(alone));
+    return is_decode ? "alone: decode and crop" : "alone: flip, normalize, collate";
+  }
+  if (stage == stage::kLoader) {
+    return fmt::format("PyTorch with PIL, {} per GPU, calibrated", format_count(loader.workers, "worker"));
+  }
   if (stage == stage::kTransfer) return transfer_note(facts);
   return fmt::format("all at once; {}/s expected", rate_number(facts.slowest_on_host().samples_per_second));
 }
 
-std::string verdict_text(const RunFacts& facts, const RunSummary& summary) {
-  return facts.rating ? text_on_job(facts, summary) : text_without_job(facts, summary);
+void add_verdict_text(const RunFacts& facts, RunSummary& summary) {
+  constexpr std::size_t kMostClauses = 3;
+  constexpr std::size_t kMostCharacters = 120;
+  Verdict& verdict = summary.verdict;
+  verdict.text = facts.rating ? job_text(facts, summary) : rate_text(facts, summary);
+  std::size_t clauses = 1 + static_cast<std::size_t>(std::ranges::count(verdict.text, ';'));
+  const bool is_fed = facts.rating && verdict.ok == true;
+  for (const std::string& clause : {verdict.ok ? disturbance(facts.node) : std::string(), decoding_words(facts),
+                                    cache_words(facts.node), is_fed ? std::string() : other_attribution(facts)}) {
+    if (clause.empty()) continue;
+    const bool has_space = clauses < kMostClauses && verdict.text.size() + 2 + clause.size() <= kMostCharacters;
+    if (has_space && verdict.notes.empty()) {
+      verdict.text += "; " + clause;
+      ++clauses;
+    } else {
+      verdict.notes.push_back(clause);
+    }
+  }
 }
 
-std::string remedy_text(const RunFacts& facts, const Verdict& verdict) {
-  if (!facts.rating || verdict.ok == true) return {};
-  if (!verdict.ok) {
-    return fmt::format("{}: run again on an idle machine{}{}", facts.node.neighbors.text(), decoding_words(facts),
-                       cache_words(facts.node));
+std::string remedy_text(const RunFacts& facts, const RunSummary& summary) {
+  if (!facts.rating || summary.verdict.ok == true) return {};
+  const bool is_disturbed = facts.node.neighbors.disturb();
+  if (!summary.verdict.ok) {
+    return is_disturbed ? facts.node.neighbors.text() + ": run again on an idle machine"
+                        : "this is within the error of the prediction, of 10 %: measure the loader of the job "
+                          "(loader_probe.py), or run again with a longer --budget";
   }
   // What would close a gap cannot follow from rates that others made lower.
-  if (facts.node.neighbors.disturb()) return "run again on an idle machine to find out what would close the gap";
-  return remedy(facts) + also_short(facts);
+  if (is_disturbed) return "run again on an idle machine to find out what would close the gap";
+  return remedy(facts, summary.loader) + also_short(facts);
 }
 
 }  // namespace shardkit::bench

@@ -142,10 +142,19 @@ TEST_CASE("a node is compared within its group, and with nodes of its size") {
   }
   AggregateOptions by_rack;
   by_rack.group_by = "rack";
-  CHECK_FALSE(combined(racks, by_rack).has_findings());
+  CHECK(combined(racks, by_rack).unjudged.size() == 20);
   CHECK_FALSE(combined(sizes).has_findings());
   CHECK(combined(sizes).rows.front().group.ends_with(" CPUs"));
-  CHECK(combined(racks).unjudged.size() == 20);  // nobody knows which half is slow
+  const AggregateResult halves = combined(racks);  // nobody knows which half is slow
+  CHECK(halves.unjudged.size() == 20);
+  CHECK(halves.rows.front().text == "read.bytes_per_second: two levels, 50 % apart: which one is right is unknown");
+  for (int i = 20; i < 60; ++i) {
+    racks.push_back(node_result(fmt::format("n{}", i), kRate));
+    racks.back()["host"]["labels"]["rack"] = fmt::format("r{}", i / 10 + 1);
+  }
+  const AggregateResult rack = combined(racks, by_rack);
+  CHECK(rack.suspects.size() == 10);
+  CHECK(rack.rows.front().text == "read.bytes_per_second 50 % below the median of other groups, as all of rack=r2");
 }
 
 TEST_CASE("nobody who was not judged is fit") {
@@ -236,9 +245,72 @@ TEST_CASE("a gate lists the nodes that miss it") {
       {"metric":"read.bytes_per_second","min":"1.9GB/s"}]})");
   AggregateOptions options;
   options.gate = gate;
-  const AggregateResult result = combined({node_result("a", kRate), node_result("b", 0.9 * kRate)}, options);
-  CHECK(result.exclude == std::vector<std::string>{"b"});
+  std::vector<Json> results{node_result("a", kRate), node_result("b", 0.9 * kRate)};
+  AggregateResult result = combined(results, options);
+  CHECK(result.suspects == std::vector<std::string>{"b"});
+  CHECK(state_of(result, "a") == NodeState::healthy);  // by the gate only
   CHECK(result.gate_missed == 1);
+  results.push_back(later(node_result("b", 0.91 * kRate)));
+  CHECK(combined(results, options).exclude == std::vector<std::string>{"b"});
+  results[1]["result"]["neighbors"] = {{"text", "others used 1.5 of 2 cores"}};
+  CHECK(combined(results, options).suspects == std::vector<std::string>{"b"});
+  results[0]["result"]["read"]["bytes_per_second"] = 0.96 * kRate;
+  CHECK(state_of(combined(results, options), "a") == NodeState::undecided);  // as near to the limit as runs drift
+}
+
+TEST_CASE("a met gate makes no node healthy that nobody judged") {
+  TempDir folder;
+  AggregateOptions options;
+  options.gate = folder.path() + "/gate.json";
+  write_file(*options.gate, R"({"schema":"shardkit/gate","schema_version":1,"requirements":[
+      {"metric":"read.bytes_per_second","min":1}]})");
+  std::vector<Json> results = fleet(12);
+  for (std::size_t i = 0; i < 6; ++i) results[i]["result"]["read"]["bytes_per_second"] = 0.6 * kRate;
+  CHECK(combined(results, options).unjudged.size() == 12);
+}
+
+/// A result that began at a barrier with others.
+Json at_barrier(Json result, const std::string& id, const std::string& hour) {
+  result["result"]["start"] = {{"id", id}};
+  result["started_at"] = "2026-11-26T" + hour + ":00:00Z";
+  return result;
+}
+
+TEST_CASE("a suspect that was measured again alone is still one; with healthy nodes it is slow or cleared") {
+  std::vector<Json> results;
+  for (const Json& node : fleet(9)) results.push_back(at_barrier(node, "first", "07"));
+  results.push_back(at_barrier(node_result("slow", 0.7 * kRate), "first", "07"));
+  AggregateResult result = combined(results);
+  CHECK(result.suspects == std::vector<std::string>{"slow"});
+  CHECK(result.controls.size() == 4);
+  results.push_back(at_barrier(node_result("slow", 2 * kRate), "night", "08"));
+  CHECK(combined(results).suspects == std::vector<std::string>{"slow"});
+  for (std::size_t i = 0; i < 4; ++i) {
+    results.push_back(at_barrier(node_result(result.controls[i], 3 * kRate), "night", "08"));
+  }
+  CHECK(combined(results).exclude == std::vector<std::string>{"slow"});
+  results[10]["result"]["read"]["bytes_per_second"] = 3 * kRate;
+  CHECK_FALSE(combined(results).has_findings());
+}
+
+TEST_CASE("rates that are none, implausible ones and other data are named, and never healthy") {
+  std::vector<Json> results = fleet(9);
+  results[0]["result"]["read"]["bytes_per_second"] = "fast";
+  results[1]["result"]["read"]["bytes_per_second"] = -5;
+  results[2]["result"]["read"]["bytes_per_second"] = 200 * kRate;
+  for (std::size_t i = 0; i < 9; ++i) results[i]["result"]["read"]["mean_sample_bytes"] = i == 3 ? 800e3 : 100e3;
+  const AggregateResult result = combined(results);
+  const auto text_of = [&](const std::string& name) {
+    for (const FleetNode& row : result.rows) {
+      if (row.name == name) return row.text;
+    }
+    return std::string();
+  };
+  CHECK(result.unjudged.size() == 4);
+  CHECK(text_of("node0000").find("result.read.bytes_per_second is \"fast\", not a rate") != std::string::npos);
+  CHECK(text_of("node0001").find("result.read.bytes_per_second is -5, not a rate") != std::string::npos);
+  CHECK(text_of("node0002") == "read.bytes_per_second is implausible: 200 times the median");
+  CHECK(text_of("node0003") == "its samples have 781 KiB, not 97.7 KiB as for most: other data");
 }
 
 TEST_CASE("truncated and foreign files are left out by name") {

@@ -48,7 +48,7 @@ class Aggregate(FolderTest):
         rates = {f"n{i}": 2e9 for i in range(8)} | {"bad1": 1e9, "bad2": 1.1e9}
         finished = run("iobench", "aggregate", self.fleet(rates, runs=2))
         self.assertEqual(finished.returncode, 3)
-        self.assertIn("sbatch --exclude=bad1,bad2", finished.stdout)
+        self.assertIn("scontrol update NodeName=bad1,bad2 State=DRAIN", finished.stdout)
         self.assertIn("kubectl cordon bad1 bad2", finished.stdout)
 
     def test_host_lists_mean_what_they_mean_to_scontrol(self):
