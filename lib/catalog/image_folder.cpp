@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 
+#include "catalog/tree_meaning.hpp"
 #include "core/error.hpp"
 #include "core/folder.hpp"
 #include "core/hash.hpp"
@@ -103,9 +104,8 @@ class ClassWalker {
     std::error_code error;  // without a link it is a mount
     const std::string target = std::filesystem::read_symlink(link, error);
     throw Error(ErrorCode::conflict, At{link.string()},
-                "'{}'{} leads back into a folder that contains it; {} moves {} away", link.string(),
-                error ? "" : fmt::format(", a link to '{}',", target),
-                remedy::in_text(remedy::move_away({link.string()})), error ? "it" : "the link");
+                "'{}'{} leads back into a folder that contains it, so the files in it would be found again and again",
+                link.string(), error ? "" : fmt::format(", a link to '{}',", target));
   }
 
   std::string class_path_;
@@ -274,11 +274,7 @@ void check_classes(const ImageFolderScan& scan, const SourceFolder& source, cons
   }
   for (const ScannedClass& item : scan.classes) {
     if (!item.files.empty() || options.allow_empty) continue;
-    const std::string path = source.path_of(item.name);
-    throw Error(ErrorCode::corrupt, At{path},
-                "class folder '{}' has no images; move it away: {}. Without it, later classes get lower "
-                "labels, unless --class-map gives them",
-                path, remedy::in_text(remedy::move_away({path})));
+    refuse_class_without_images(source, scan, item.name, options.set);
   }
 }
 
