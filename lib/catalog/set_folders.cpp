@@ -42,18 +42,12 @@ std::string_view word_at(std::string_view text, const Words& words) {
   return longest;
 }
 
-/// A name without the set's word at its start or end, which a capital or no letter separates: "seg_" of "seg_train",
-/// and "train" in `word`.
+/// A name without the word in it that is a set's, which separators surround: "seg_*" of "seg_train"; empty for none.
 std::string around_set(const std::string& name, std::string& word) {
-  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
-  const std::string lower = lower_case(name);
-  word = word_at(lower, kSetWords);
-  if (!word.empty() && word.size() < name.size() && !is_lower(name[word.size()])) return '*' + name.substr(word.size());
-  for (const std::string_view set : kSetWords) {
-    const std::size_t start = name.size() - std::min(set.size(), name.size());
-    if (start == 0 || !lower.ends_with(set) || (is_lower(name[start]) && is_lower(name[start - 1]))) continue;
-    word = set;
-    return name.substr(0, start) + '*';
+  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end + 1) {
+    end = std::min(name.find_first_of("_-. ", begin), name.size());
+    word = lower_case(name.substr(begin, end - begin));
+    if (std::ranges::find(kSetWords, word) != kSetWords.end()) return name.substr(0, begin) + '*' + name.substr(end);
   }
   return {};
 }
@@ -67,9 +61,8 @@ std::pair<std::vector<std::string>, std::vector<std::string>> sets_and_others(co
     if (!around.empty()) words[around].insert(word);
   }
   const auto is_set = [&](const std::string& name) {
-    const auto found = words.find(around_set(name, word));
-    const bool has_train = found != words.end() && std::ranges::any_of(found->second, is_train_set);
-    return is_named_as_set(name) || (has_train && found->second.size() > 1);
+    const std::set<std::string>& alike = words[around_set(name, word)];
+    return is_named_as_set(name) || (alike.size() > 1 && std::ranges::any_of(alike, is_train_set));
   };
   std::pair<std::vector<std::string>, std::vector<std::string>> result;
   std::ranges::partition_copy(folders, std::back_inserter(result.first), std::back_inserter(result.second), is_set);
@@ -83,8 +76,8 @@ std::vector<std::string> class_folders(const SourceFolder& source, const std::st
   return class_folders(source, folder, quiet, ignored);
 }
 
-/// The set whose classes all have a folder `name` in them, by the first of its classes; else empty. Such a folder is no
-/// class in another set.
+/// The set whose classes all have a folder `name` in them, by the first of its classes; else empty. Such a folder is
+/// not a class in another set.
 std::string set_around(const SourceFolder& source, const std::vector<std::string>& sets, const std::string& name) {
   for (const std::string& set : sets) {
     const std::vector<std::string> classes = class_folders(source, set);
@@ -130,7 +123,10 @@ bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, na
 bool is_train_set(std::string_view name) { return name == "train" || name == "training"; }
 
 bool is_named_as_set(std::string_view name) {
-  const std::string lower = lower_case(name);
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool is_domain = name.size() > 1 && is_lower(name[name.size() - 2]) && is_lower(lower_case(name.back())) &&
+                         !is_lower(name.back());  // trainA
+  const std::string lower = lower_case(name.substr(0, name.size() - (is_domain ? 1 : 0)));
   bool is_set = false;
   for (std::string_view left = lower; !left.empty();) {
     const std::string_view set = word_at(left, kSetWords);
@@ -249,7 +245,7 @@ void refuse_sets_below(const SourceFolder& source) {
   const auto [sets, others] = sets_and_others(class_folders(source, path));
   if (path.empty() || sets.size() < 2 || !others.empty()) return;
   const std::string options = class_folders(source, io::join_path(path, sets.front())).empty() ? " --unlabeled" : "";
-  throw Error(ErrorCode::usage, At{source.path}, "'{}' is no class: it contains the sets {}; {}. {}",
+  throw Error(ErrorCode::usage, At{source.path}, "'{}' is not a class: it contains the sets {}; {}. {}",
               source.path_of(path), fmt::join(sets, " and "),
               remedy::in_text(remedy::convert(source.path_of(path), options)), if_classes(source));
 }

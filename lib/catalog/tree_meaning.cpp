@@ -29,7 +29,7 @@ using Kind = TreeEvidence::Kind;
 
 constexpr std::string_view kSeparators = "_-. ";
 constexpr std::string_view kDigits = "0123456789";
-constexpr std::size_t kMostParts = 8;      // more folders side by side are no parts of one sample
+constexpr std::size_t kMostParts = 8;      // samples with more parts are not expected
 constexpr std::size_t kMostParents = 256;  // enough to see whether folders have the same parts
 
 /// A file by its path relative to a folder. The text belongs to a scan or to a listing.
@@ -202,7 +202,7 @@ bool differ(const FileKind& images, const FileKind& others, bool numbered) {
   const bool shared =
       std::ranges::any_of(images.extensions, [&](const auto& e) { return others.extensions.contains(e); });
   if (!shared && (!numbered || (images.is_jpeg() && others.size() < 2 * images.size()))) return true;
-  return images.size() >= (numbered ? 8 : 4) * others.size();
+  return images.size() >= (numbered ? 16 : 4) * others.size();
 }
 
 /// --field for files in `folder` that `having` of the samples have; empty if no template describes them. The name is
@@ -298,7 +298,9 @@ struct Pairing {
   std::map<std::string, std::size_t> endings = {};
   std::size_t declared = 0;  ///< files with these endings
 
-  bool is_found() const { return is_one_image || (matched * 4 >= others * 3 && (!numbered || images == matched)); }
+  bool is_found() const { return is_one_image || (numbered ? matched == others : matched * 4 >= others * 3); }
+  /// Numbers that are as many on both sides, and behind no other text than there.
+  bool is_clear() const { return !numbered || (declared == matched && matched % images == 0); }
 };
 
 Pairing pair(const Siblings& group, std::size_t images, std::size_t other) {
@@ -344,6 +346,7 @@ std::vector<std::string> fields_beside(const Siblings& group, std::size_t images
 void find_parts_of(const Siblings& group, const std::vector<FileKind>& kinds, std::size_t images, bool labeled,
                    std::vector<std::size_t>& left, std::vector<TreeEvidence>& found) {
   const bool is_root = group.parents.front().empty();
+  const std::string start = group.parents.size() > 1 ? std::string() : group.parents.front();
   const std::string around = group.parents.size() > 1 ? fmt::format(" of {} folders", group.parents.size()) : "";
   TreeEvidence evidence{Kind::parts, false, {}, group.parents.front(), group.names[images]};
   std::set<std::string> used{"cls"};
@@ -352,9 +355,10 @@ void find_parts_of(const Siblings& group, const std::vector<FileKind>& kinds, st
     const std::string& name = group.names[other];
     const Pairing pairing = pair(group, images, other);
     const bool differs = differ(kinds[images], kinds[other], pairing.numbered);
-    const bool certain = pairing.is_one_image || (differs && pairing.matched > 1);
+    const bool certain = pairing.is_one_image || (differs && pairing.matched > 1 && pairing.is_clear());
     // Equal names say nothing if they are few, in folders that are numbered, or deep in the tree.
-    const bool is_equal = pairing.matched > 2 && pairing.declared == pairing.matched && !are_numbered(group.names) &&
+    const bool is_equal = pairing.matched > 2 && pairing.declared == pairing.matched &&
+                          pairing.images == pairing.others && !are_numbered(group.names) &&
                           (is_root || (!labeled && !pairing.numbered));
     if (!pairing.is_found() || (!certain && !differs && !is_equal)) return false;
     evidence.certain = evidence.certain || certain;
@@ -365,8 +369,8 @@ void find_parts_of(const Siblings& group, const std::vector<FileKind>& kinds, st
         pairing.is_one_image
             ? fmt::format("'{}' has one file, named like the folder around it, beside '{}'", evidence.images, name)
             : fmt::format("{} of {} ({}) in '{}'{} {} the names of files ({}) in '{}'", pairing.matched,
-                          format_count(pairing.others, "file"), kinds[other].text(), name, around,
-                          pairing.matched == 1 ? "has" : "have", kinds[images].text(), evidence.images));
+                          format_count(pairing.others, "file"), kinds[other].text(), start + name, around,
+                          pairing.matched == 1 ? "has" : "have", kinds[images].text(), start + evidence.images));
     return true;
   });
   if (seen.empty()) return;
@@ -479,7 +483,7 @@ class SuffixCounts {
         evidence.fields.push_back(
             field_option({}, ending, stem + member.end(), {member.kind.files, images.kind.files}, used));
     }
-    evidence.seen = fmt::format("names are equal but for their ends: {}, such as '{}'", ends, members.front().first);
+    evidence.seen = fmt::format("names differ only in their ends: {}, such as '{}'", ends, members.front().first);
   }
 
   void add(const std::string& folder, const Entries& files) {
@@ -601,16 +605,18 @@ Entries entries(const std::vector<std::string>& paths, bool only_images = false)
   return result;
 }
 
-/// Whether the folders right in `root`, or in its sets, are classes.
-bool has_classes(const SourceFolder& source, const std::string& root) {
-  std::size_t folders = 0;
-  for (const ListedEntry& entry : entries_in(source, root)) {
-    if (entry.kind == EntryKind::file && is_image_name(entry.name)) return false;
-    if (entry.kind == EntryKind::file || is_hidden_or_system(entry.name)) continue;
-    if (is_named_as_set(entry.name)) return has_classes(source, io::join_path(root, entry.name));
-    ++folders;
+/// Whether images are in folders right at the start of their paths, or in sets there, that are classes.
+bool are_in_classes(const Entries& images) {
+  std::set<std::string_view> folders;
+  for (const Entry& image : images) {
+    std::size_t begin = 0;
+    std::size_t end = image.path.find('/');
+    if (end != std::string_view::npos && is_named_as_set(image.path.substr(0, end)))
+      end = image.path.find('/', begin = end + 1);
+    if (end == std::string_view::npos) return false;
+    folders.insert(image.path.substr(begin, end - begin));
   }
-  return folders > 1;
+  return folders.size() > 1;
 }
 
 /// "300 .json and 2 .txt"
@@ -650,7 +656,7 @@ std::string command_for_parts(const SourceFolder& source, const TreeEvidence& pa
         fmt::format("{} of '{}' ({})", format_count(files.size() - declared, "file"), folder, kinds_text(files));
   }
   if (options.empty()) return {};
-  const std::string labels = has_classes(source, parts.images) ? "" : " --unlabeled";
+  const std::string labels = are_in_classes(entries(paths, true)) ? "" : " --unlabeled";
   return remedy::in_text(remedy::convert(source.path_of(parts.images), labels + options, set)) + left_out;
 }
 
@@ -688,7 +694,7 @@ void refuse_class_without_images(const SourceFolder& source, const ImageFolderSc
   std::erase(parts.others, parts.images);
   const std::string command = most > 0 || with_images == 1 ? command_for_parts(source, parts, set) : "";
   throw Error(
-      ErrorCode::usage, At{path}, "'{}' is no class: it has no images, but {}{}; {}", path, kinds_text(files),
+      ErrorCode::usage, At{path}, "'{}' is not a class: it has no images, but {}{}; {}", path, kinds_text(files),
       most > 0 ? fmt::format(", {} of which {} named like images in '{}'", most, most == 1 ? "is" : "are", parts.images)
                : "",
       command.empty() ? "take it out of the source, or list the images of the source in a file for --list" : command);

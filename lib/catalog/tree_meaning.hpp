@@ -7,7 +7,7 @@
 
 /// What the folders and file names of a tree mean, read from its structure: files that share their names and differ in
 /// kind are the parts of samples, such as images/ and masks/ or a.jpg and a_mask.png. As classes and samples they would
-/// lose what belongs together. Names that are only numbered are no evidence of that.
+/// lose what belongs together. Numbers as names say nothing.
 namespace shardkit::catalog {
 
 /// What speaks against folders as classes, or against files as samples.

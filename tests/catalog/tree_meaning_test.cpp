@@ -20,7 +20,7 @@ namespace {
 using Files = std::vector<std::string>;
 using Kind = TreeEvidence::Kind;
 
-/// A tree of files of 8 kB, or of a few bytes behind "-": "masks/-1.png" is small.
+/// A tree of files of 20 kB, or of a few bytes behind "-": "masks/-1.png" is small.
 struct Tree {
   TempDir dir;
   Context context;
@@ -31,7 +31,7 @@ struct Tree {
       const std::size_t small = file.find("/-");
       const bool is_small = small != std::string::npos;
       if (is_small) file.erase(small + 1, 1);
-      write_file(dir.path("src/" + file), std::string(is_small ? 1 : 8000, 'x'));
+      write_file(dir.path("src/" + file), std::string(is_small ? 1 : 20000, 'x'));
     }
   }
 
@@ -120,7 +120,10 @@ TEST_CASE("classes whose files are numbered alike, or share names and are of one
            {{"0/1.jpg", "0/2.jpg", "0/3.jpg", "1/1.jpg", "1/2.jpg", "1/3.jpg"}, ""},
            {{"cat/cat_1.jpg", "cat/cat_2.jpg", "cat/cat_3.jpg", "dog/dog_1.jpg", "dog/dog_2.jpg", "dog/dog_3.jpg"}, ""},
            {{"real/p.jpg", "real/q.jpg", "real/r.jpg", "fake/p.jpg", "fake/q.jpg", "fake/r.jpg"}, "ambiguous parts"},
-           {{"photo/-1.jpg", "photo/-2.jpg", "drawing/1.png", "drawing/2.png"}, "ambiguous parts"},
+           {{"photo/-1.jpg", "photo/-2.jpg", "photo/-3.jpg", "drawing/1.png", "drawing/2.png", "drawing/3.png"},
+            "ambiguous parts"},
+           {{"photo/1.jpg", "photo/2.jpg", "photo/3.jpg", "drawing/-1.png", "drawing/-2.png"}, "ambiguous parts"},
+           {{"cat/cat_1.jpg", "cat/cat_2.jpg", "dog/dog_1.png", "dog/dog_2.png"}, "ambiguous parts"},
            {{"images/1.jpg", "cats/2.jpg"}, ""},
            {{"mask/1.jpg", "no_mask/1.jpg"}, ""},
            {{"A/p.png", "A/q.png", "A/r.png", "B/p.png", "B/q.png", "B/r.png", "label/-p.png", "label/-q.png",
@@ -141,7 +144,7 @@ TEST_CASE("a folder without images is no class, and is described by what it cont
            {"train/images/1.jpg", "train/labels/1.txt", "val/images/1.jpg", "val/labels/1.txt"}}) {
     CAPTURE(files.front());
     const std::string text = refusal(files);
-    CHECK(doctest::String(text.c_str()) == doctest::Contains("' is no class: it has no images, but "));
+    CHECK(doctest::String(text.c_str()) == doctest::Contains("' is not a class: it has no images, but "));
     CHECK(doctest::String(text.c_str()) == doctest::Contains(" named like images in '"));
     CHECK(doctest::String(text.c_str()) == doctest::Contains("`shardctl convert "));
   }

@@ -314,7 +314,7 @@ void check_tree(const ScannedSource& source, const ShardingOptions& options, con
     if (labeled ? !options.class_map.empty() : !options.primary.empty()) continue;
     std::string advice = advice_for(found, source, options, set);
     if (advice.empty())
-      advice = "give the files of a sample one name but for a suffix, and declare them with --field NAME=TEMPLATE";
+      advice = "let the files of a sample differ only in a suffix, and declare them with --field NAME=TEMPLATE";
     if (!set.empty()) advice += ", and the same for the other sets";
     if (!found.certain) {
       context.warn("tree_unclear", "{}. They are converted as {}; if they are {}: {}", found.seen,

@@ -6,7 +6,7 @@ the refusal. `written` is each set with its classes or samples and their fields;
 
 from typing import NamedTuple
 
-PHOTO, MASK = 24_000, 700  # bytes of a photo, and of a mask of its size
+PHOTO, MASK = 40_000, 700  # bytes of a photo, and of a mask of its size
 IDS = ("3f9a", "7bc1", "a04e", "c5d2", "e817")  # names that no numbering gives
 
 
@@ -139,25 +139,25 @@ add("nuclei: a folder for each image", {path: size for one in IDS for path, size
 # Folders without images beside folders with images.
 
 add("Supervisely", photos("img/*.jpg") | {f"ann/{one}.jpg.json": "{}" for one in IDS},
-    "'src/ann' is no class: it has no images, but 5 .json, 5 of which are named like images in 'img'", "")
+    "'src/ann' is not a class: it has no images, but 5 .json, 5 of which are named like images in 'img'", "")
 add("boxes of YOLO", photos("images/*.jpg") | {f"labels/{one}.txt": "0 1 1 1 1" for one in IDS},
-    "'src/labels' is no class: it has no images, but 5 .txt", "")
+    "'src/labels' is not a class: it has no images, but 5 .txt", "")
 add("boxes of YOLO with sets", photos("images/train/*.jpg") | photos("images/val/*.jpg", "xyz") |
-    {f"labels/{where}.txt": "0" for where in ("train/3f9a", "train/7bc1", "val/x")}, "'src/labels' is no class", "")
+    {f"labels/{where}.txt": "0" for where in ("train/3f9a", "train/7bc1", "val/x")}, "'src/labels' is not a class", "")
 add("boxes of YOLO with a list of classes", photos("images/*.jpg") | {f"labels/{one}.txt": "0" for one in (*IDS, "classes")},
     "leaves out 1 file of 'labels' (6 .txt)", "")
 add("Roboflow", {path: size for name in ("train", "valid") for path, size in
                  (photos(f"{name}/images/*.jpg") | {f"{name}/labels/{one}.txt": "0" for one in IDS}).items()},
-    "'src/train/labels' is no class", "")
+    "'src/train/labels' is not a class", "")
 add("KITTI", photos("image_2/*.png") | photos("image_3/*.png") | {f"label_2/{one}.txt": "Car" for one in IDS} |
-    {f"calib/{one}.txt": "P0" for one in IDS}, "is no class: it has no images, but 5 .txt", "")
+    {f"calib/{one}.txt": "P0" for one in IDS}, "is not a class: it has no images, but 5 .txt", "")
 add("VOC", photos("JPEGImages/2007_*.jpg") | {f"Annotations/2007_{one}.xml": "<a/>" for one in IDS} |
     masks("SegmentationClass/2007_*.png", IDS[:2]) | {"ImageSets/Main/train.txt": "2007_3f9a\n"},
     "leaves out 1 file of 'ImageSets' (1 .txt)", "")
 add("COCO in a folder", photos("images/*.jpg", "ab") | {"annotations/instances.json":
     '{"images":[{"id":1,"file_name":"a.jpg"},{"id":2,"file_name":"b.jpg"}],"annotations":[],"categories":[]}'},
-    "'src/annotations' is no class: it has no images, but 1 .json", "")
-add("a folder of notes", PETS | {"notes/about.md": "text"}, "'src/notes' is no class: it has no images, but 1 .md", "")
+    "'src/annotations' is not a class: it has no images, but 1 .json", "")
+add("a folder of notes", PETS | {"notes/about.md": "text"}, "'src/notes' is not a class: it has no images, but 1 .md", "")
 add("arrays of depth", photos("rgb/*.jpg") | {f"depth/{one}.npy": 100 for one in IDS}, "5 .npy, 5 of which are named like", "")
 
 # Parts of samples in one folder.
@@ -182,10 +182,10 @@ add("Intel scenes as unpacked", classes(("seg_train/seg_train/forest", "seg_trai
                                          "seg_test/seg_test/sea")), "contains the sets seg_test and seg_train", "")
 add("CycleGAN", classes(("trainA", "trainB", "testA", "testB"), "{}/*.jpg"), "the sets testA and testB and trainA and trainB", "")
 add("a folder around the sets", classes(("chest/train/sick", "chest/train/well", "chest/test/sick", "chest/test/well")),
-    "'src/chest' is no class: it contains the sets test and train", "")
+    "'src/chest' is not a class: it contains the sets test and train", "")
 add("two folders around the sets", under("chest/chest", classes(("train/sick", "train/well", "val/sick", "val/well"))),
-    "'src/chest/chest' is no class", "")
-add("images/train and images/val", classes(("images/train", "images/val"), "{}/*.jpg"), "'src/images' is no class", "")
+    "'src/chest/chest' is not a class", "")
+add("images/train and images/val", classes(("images/train", "images/val"), "{}/*.jpg"), "'src/images' is not a class", "")
 add("sets with capitals", classes(("Train/cat", "Train/dog", "Test/cat", "Test/dog")), "contains the sets Test and Train", "")
 add("COCO", photos("train2017/*.jpg", "ab") | photos("val2017/*.jpg", "c") | {f"annotations/instances_{name}2017.json":
     '{"images":[%s],"annotations":[],"categories":[]}' % ",".join(f'{{"id":{i},"file_name":"{c}.jpg"}}' for i, c in enumerate(text))
