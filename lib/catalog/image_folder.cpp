@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 
+#include "catalog/tree_meaning.hpp"
 #include "core/error.hpp"
 #include "core/folder.hpp"
 #include "core/hash.hpp"
@@ -273,11 +274,7 @@ void check_classes(const ImageFolderScan& scan, const SourceFolder& source, cons
   }
   for (const ScannedClass& item : scan.classes) {
     if (!item.files.empty() || options.allow_empty) continue;
-    const std::string path = source.path_of(item.name);
-    throw Error(ErrorCode::corrupt, At{path},
-                "class folder '{}' has no images. Without it, later classes get lower labels, unless --class-map "
-                "gives them",
-                path);
+    refuse_class_without_images(source, scan, item.name, options.set);
   }
 }
 

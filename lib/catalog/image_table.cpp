@@ -124,8 +124,11 @@ void ImageTable::require_column(const std::string& column, std::string_view opti
   if (coco_) return;
   const std::vector<std::string>& columns = rows_->columns();
   if (columns.empty() || std::ranges::find(columns, column) != columns.end()) return;
-  for (const auto& [separator, remedy] : {std::pair(';', "is separated by ';': write it with commas"),
-                                          std::pair('\t', "is separated by tabs: name it .tsv")}) {
+  for (const auto& [separator, remedy] : {std::pair('\t', "is separated by tabs: name it .tsv"),
+                                          std::pair(';', "is separated by ';': write it with commas"),
+                                          std::pair('|', "is separated by '|': write it with commas"),
+                                          std::pair('#', "is separated by '#': write it with commas"),
+                                          std::pair(' ', "is separated by spaces: write it with commas")}) {
     if (columns.size() == 1 && columns.front().find(separator) != std::string::npos)
       throw Error(ErrorCode::usage, At{file_}, "'{}' {}", file_, remedy);
   }
@@ -138,6 +141,12 @@ bool ImageTable::next(formats::TableRow& row, nlohmann::ordered_json& fields, st
   if (row.may_be_several && joined_++ == 0) joined_line_ = row.line;
   const auto cell = fields.find(path_column_);
   if (cell == fields.end() || !cell->is_string()) {
+    if (coco_ && fields.contains("coco_url"))
+      fail_at_line(
+          file_, row.line,
+          fmt::format("an image with a coco_url but no '{}', as in LVIS: add it to each image, with the image's "
+                      "path below the source",
+                      path_column_));
     fail_at_line(
         file_, row.line,
         fmt::format("no text in '{}', which should contain the image's path; see --path-column", path_column_));
@@ -166,8 +175,8 @@ std::string ImageTable::below_source(std::string_view path) const {
   const std::string& root = roots_.front();
   const net::StoreScheme* store = net::find_store_scheme(root);
   std::string text(path);
-  if (store && is_address(path)) {
-    if (!path.starts_with(root)) return {};
+  if (is_address(path)) {
+    if (!store || !path.starts_with(root)) return {};
     text = path.substr(root.size());
     if (store->is_web) text = net::percent_decode(text);
   }

@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "catalog/folder_roles.hpp"
 #include "catalog/image_folder.hpp"
 #include "catalog/kept_files.hpp"
 #include "catalog/set_rules.hpp"
+#include "catalog/tree_meaning.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/remedies.hpp"
+#include "core/text.hpp"
 #include "formats/manifest.hpp"
 #include "io/publish.hpp"
 
@@ -22,12 +27,66 @@ namespace {
 
 constexpr auto kSetNames =
     std::to_array<std::string_view>({"dev", "test", "train", "training", "val", "valid", "validation"});
+/// In the names of sets, too; the longest that fits counts.
+constexpr auto kSetWords = std::to_array<std::string_view>(
+    {"dev", "eval", "evaluation", "test", "testing", "train", "training", "val", "valid", "validating", "validation"});
+constexpr auto kOtherWords =
+    std::to_array<std::string_view>({"data", "dataset", "image", "images", "img", "imgs", "set", "split"});
+
+/// The longest of `words` at the start of `text`.
+template <class Words>
+std::string_view word_at(std::string_view text, const Words& words) {
+  std::string_view longest;
+  for (const std::string_view word : words) {
+    if (text.starts_with(word) && word.size() > longest.size()) longest = word;
+  }
+  return longest;
+}
+
+/// A name without the word in it that is a set's, which separators surround: "seg_*" of "seg_train"; empty for none.
+std::string around_set(const std::string& name, std::string& word) {
+  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end + 1) {
+    end = std::min(name.find_first_of("_-. ", begin), name.size());
+    word = lower_case(name.substr(begin, end - begin));
+    if (std::ranges::find(kSetWords, word) != kSetWords.end()) return name.substr(0, begin) + '*' + name.substr(end);
+  }
+  return {};
+}
+
+/// Divides folders into those named as sets, alone or together, and others.
+std::pair<std::vector<std::string>, std::vector<std::string>> sets_and_others(const std::vector<std::string>& folders) {
+  std::map<std::string, std::set<std::string>> words;  // by what is around them
+  std::string word;
+  for (const std::string& name : folders) {
+    const std::string around = around_set(name, word);
+    if (!around.empty()) words[around].insert(word);
+  }
+  const auto is_set = [&](const std::string& name) {
+    const std::set<std::string>& alike = words[around_set(name, word)];
+    return is_named_as_set(name) || (alike.size() > 1 && std::ranges::any_of(alike, is_train_set));
+  };
+  std::pair<std::vector<std::string>, std::vector<std::string>> result;
+  std::ranges::partition_copy(folders, std::back_inserter(result.first), std::back_inserter(result.second), is_set);
+  return result;
+}
 
 /// The class folders of a set; none if it contains only files. The scan warns of hidden ones.
 std::vector<std::string> class_folders(const SourceFolder& source, const std::string& folder) {
   Context quiet;
   IgnoredFiles ignored;
   return class_folders(source, folder, quiet, ignored);
+}
+
+/// The set whose classes all have a folder `name` in them, by the first of its classes; else empty. Such a folder is
+/// not a class in another set.
+std::string set_around(const SourceFolder& source, const std::vector<std::string>& sets, const std::string& name) {
+  for (const std::string& set : sets) {
+    const std::vector<std::string> classes = class_folders(source, set);
+    if (classes.empty() || classes.front() == name) continue;
+    const std::vector<std::string> below = class_folders(source, io::join_path(set, classes.front()));
+    if (std::ranges::find(below, name) != below.end()) return set;
+  }
+  return {};
 }
 
 /// The first image directly in one of the sets, which have class folders, so that it would get no label; else empty.
@@ -64,6 +123,23 @@ bool is_set_name(std::string_view name) { return std::ranges::find(kSetNames, na
 
 bool is_train_set(std::string_view name) { return name == "train" || name == "training"; }
 
+bool is_named_as_set(std::string_view name) {
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool is_domain = name.size() > 1 && is_lower(name[name.size() - 2]) && is_lower(lower_case(name.back())) &&
+                         !is_lower(name.back());  // trainA
+  const std::string lower = lower_case(name.substr(0, name.size() - (is_domain ? 1 : 0)));
+  bool is_set = false;
+  for (std::string_view left = lower; !left.empty();) {
+    const std::string_view set = word_at(left, kSetWords);
+    const std::string_view other = word_at(left, kOtherWords);
+    if (set.empty() && other.empty() && std::string_view("0123456789_-. ").find(left.front()) == std::string_view::npos)
+      return false;
+    is_set = is_set || set.size() > other.size();
+    left.remove_prefix(std::max<std::size_t>({set.size(), other.size(), 1}));
+  }
+  return is_set;
+}
+
 SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled) {
   refuse_unfinished_upload(source);
   const std::vector<std::string> folders = class_folders(source, "");
@@ -76,9 +152,19 @@ SetFolders find_set_folders(const SourceFolder& source, Context& context, bool l
     return sets;
   }
   std::vector<std::vector<std::string>> classes;
+  std::vector<std::string> without;
   for (const std::string& name : folders) {
     std::vector<std::string> here = class_folders(source, name);
-    if (here.empty()) continue;
+    const std::string around = here.size() == 1 ? set_around(source, folders, here.front()) : std::string();
+    if (!around.empty()) {
+      context.warn(
+          "set_without_classes",
+          "'{}' left out: its only folder '{}' is named like the one in the classes of '{}', so its images have "
+          "no labels",
+          source.path_of(name), here.front(), around);
+      without.push_back(name);
+    }
+    if (here.empty() || !around.empty()) continue;
     std::vector<std::string> all;
     std::ranges::set_union(sets.classes, here, std::back_inserter(all));
     sets.classes = std::move(all);
@@ -87,7 +173,7 @@ SetFolders find_set_folders(const SourceFolder& source, Context& context, bool l
   }
   if (std::ranges::none_of(sets.names, is_train_set) || !stray_image(source, sets.names).empty()) return {};
   for (const std::string& name : folders) {
-    if (std::ranges::binary_search(sets.names, name)) continue;
+    if (std::ranges::binary_search(sets.names, name) || std::ranges::binary_search(without, name)) continue;
     context.warn("set_without_classes", "'{}' left out: it has no class folders, so its images have no labels",
                  source.path_of(name));
   }
@@ -106,18 +192,28 @@ std::string with_class_map(const SourceFolder& source, const remedy::Named& fold
   return fmt::format("{}, then {}", remedy::in_text(remedy::list_classes(folders)), convert);
 }
 
-/// What to do with sets that have class folders, `labeled` of them.
-std::string advice_for_labeled(const SourceFolder& source, const std::vector<std::string>& labeled) {
-  const std::string first = source.path_of(labeled.front());
-  if (labeled.size() == 1) return fmt::format("convert it alone: {}", command_that_keeps(source, first, "", true));
-  remedy::Named folders;
-  for (const std::string& name : labeled) folders.push_back(source.path_of(name));
-  return fmt::format("convert each with the classes of all: {}, and so on", with_class_map(source, folders, first));
+/// --metadata with the file of COCO for a set: in its folder, or named like it in a folder of `others`; else empty.
+std::string metadata_of(const SourceFolder& source, const std::string& set, const std::vector<std::string>& others) {
+  std::string found;
+  const auto look = [&](const std::string& folder, std::string_view part) {
+    for (const ListedEntry& entry : entries_in(source, folder)) {
+      const std::string name = lower_case(entry.name);
+      if (entry.kind != EntryKind::file || !name.ends_with(".json") || name.find(part) == std::string::npos) continue;
+      if (found.empty() || name.starts_with("instances")) found = io::join_path(folder, entry.name);
+    }
+  };
+  look(set, "coco");
+  for (const std::string& folder : others) look(folder, lower_case(set));
+  return found.empty() ? found : " --metadata " + shell_word(source.path_of(found));
 }
 
 /// What to do with sets of images without class folders.
-std::string advice_for_unlabeled(const SourceFolder& source, const std::string& set) {
+std::string advice_for_unlabeled(const SourceFolder& source, const std::string& set,
+                                 const std::vector<std::string>& others) {
   const std::string folder = source.path_of(set);
+  const std::string metadata = metadata_of(source, set, others);
+  if (!metadata.empty())
+    return remedy::in_text(remedy::convert(folder, " --unlabeled" + metadata, set)) + ", and so on";
   return fmt::format("{}, or with labels from a table {}, because it has no class folders",
                      command_that_keeps(source, folder, " --unlabeled", false),
                      remedy::in_text(remedy::convert(folder, " --list FILE.csv --label-column NAME")));
@@ -134,55 +230,42 @@ std::string advice_for_names(const SourceFolder& source, const std::vector<std::
   return {};
 }
 
-/// "it is a class: ..." or "they are classes: ...", with the command.
-std::string if_classes(const SourceFolder& source, bool one) {
-  return fmt::format(". If {}: {}", one ? "it is a class" : "they are classes",
-                     with_class_map(source, {source.path}, source.path));
-}
-
-/// The folders of one parent that are named as parts of samples, if there are several, or one that contains sets.
-std::vector<std::string> parts_in(const SourceFolder& source, const std::string& parent) {
-  std::vector<std::string> parts = class_folders(source, parent);
-  std::erase_if(parts, [](const std::string& name) { return !read_folder_name(name).is_part(); });
-  if (parts.size() != 1) return parts;
-  const std::vector<std::string> below = class_folders(source, io::join_path(parent, parts.front()));
-  const auto is_set = [](const std::string& name) { return read_folder_name(name).is_only_set(); };
-  return !below.empty() && std::ranges::all_of(below, is_set) ? parts : std::vector<std::string>();
-}
-
-std::string in_texts(const std::vector<std::string>& commands) {
-  std::string text;
-  for (const std::string& command : commands) text += (text.empty() ? "" : " and ") + remedy::in_text(command);
-  return text;
-}
-
-void refuse_parts(const SourceFolder& source, const std::vector<std::string>& parents) {
-  std::vector<std::string> parts;
-  std::vector<std::string> commands;
-  for (const std::string& parent : parents) {
-    const std::vector<std::string> here = parts_in(source, parent);
-    if (here.empty()) continue;
-    if (parts.empty()) parts = here;
-    std::ranges::move(commands_for_parts(source, parent), std::back_inserter(commands));
+/// The folder in `folder`, or that itself, which is not the only one beside no other.
+std::string unwrapped(const SourceFolder& source, std::string folder) {
+  for (std::vector<std::string> below = class_folders(source, folder); below.size() == 1;) {
+    const std::string only = io::join_path(folder, below.front());
+    below = class_folders(source, only);
+    if (!below.empty()) folder = only;
   }
-  if (parts.empty()) return;
-  const std::string advice =
-      commands.empty() ? "declare what belongs to an image with --field NAME=TEMPLATE" : in_texts(commands);
-  throw Error(ErrorCode::usage, At{source.path}, "'{}' contains the {} {}, which {} parts of samples and not {}: {}{}",
-              source.path_of(parents.front()), parts.size() == 1 ? "folder" : "folders", fmt::join(parts, " and "),
-              parts.size() == 1 ? "is named as" : "are named as", parts.size() == 1 ? "as a class" : "as classes",
-              advice, if_classes(source, parts.size() == 1));
+  return folder;
+}
+
+/// The only folder of the source, or the only one in that and so on, if there are sets in it.
+void refuse_sets_below(const SourceFolder& source) {
+  const std::string path = unwrapped(source, "");
+  const auto [sets, others] = sets_and_others(class_folders(source, path));
+  if (path.empty() || sets.size() < 2 || !others.empty()) return;
+  const std::string options = class_folders(source, io::join_path(path, sets.front())).empty() ? " --unlabeled" : "";
+  throw Error(ErrorCode::usage, At{source.path}, "'{}' is not a class: it contains the sets {}; {}. {}",
+              source.path_of(path), fmt::join(sets, " and "),
+              remedy::in_text(remedy::convert(source.path_of(path), options)), if_classes(source));
 }
 
 }  // namespace
 
+std::string advice_for_labeled(const SourceFolder& source, const std::vector<std::string>& labeled) {
+  remedy::Named folders;
+  for (const std::string& name : labeled) folders.push_back(source.path_of(unwrapped(source, name)));
+  if (folders.size() == 1)
+    return fmt::format("convert it alone: {}", command_that_keeps(source, folders.front(), "", true));
+  return fmt::format("convert each with the classes of all: {}, and so on",
+                     with_class_map(source, folders, folders.front()));
+}
+
 void refuse_unclear_folders(const SourceFolder& source, const SetFolders& found, Context& context, bool labeled) {
-  if (labeled) refuse_parts(source, found.names.empty() ? std::vector<std::string>{""} : found.names);
   if (!found.names.empty()) return;
-  std::vector<std::string> sets;
-  std::vector<std::string> others;
-  for (const std::string& name : class_folders(source, ""))
-    (read_folder_name(name).is_only_set() ? sets : others).push_back(name);
+  const auto [sets, others] = sets_and_others(class_folders(source, ""));
+  if (labeled && sets.empty()) refuse_sets_below(source);
   if (sets.size() < (labeled ? 1 : 2)) return;
   std::string text =
       fmt::format("'{}' contains the {} {}", source.path, sets.size() == 1 ? "set" : "sets", fmt::join(sets, " and "));
@@ -193,13 +276,10 @@ void refuse_unclear_folders(const SourceFolder& source, const SetFolders& found,
   std::ranges::copy_if(sets, std::back_inserter(with_classes),
                        [&](const std::string& set) { return !class_folders(source, set).empty(); });
   text += sets.size() == 1 ? ", which is not a class: " : ", which are not classes: ";
-  const std::vector<std::string> commands =
-      with_classes.empty() && !others.empty() ? commands_for_parts(source, "") : std::vector<std::string>();
-  text += !commands.empty() ? in_texts(commands)
-          : with_classes.empty()
-              ? advice_for_unlabeled(source, sets.front())
+  text += with_classes.empty()
+              ? advice_for_unlabeled(source, sets.front(), others)
               : advice_for_names(source, sets, with_classes, others) + advice_for_labeled(source, with_classes);
-  throw Error(ErrorCode::usage, text + if_classes(source, sets.size() == 1), source.path);
+  throw Error(ErrorCode::usage, fmt::format("{}. {}", text, if_classes(source)), source.path);
 }
 
 }  // namespace shardkit::catalog

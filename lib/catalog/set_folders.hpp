@@ -30,10 +30,16 @@ struct SetFolders {
 /// Without `labeled`, sets need no class folders: images directly in them are enough.
 SetFolders find_set_folders(const SourceFolder& source, Context& context, bool labeled = true);
 
-/// Throws Error{usage} if a folder of the source is named as a set, such as "train", "Val2017" or "trainval", but
-/// find_set_folders() found no sets: as a class, all of a set would get one label. Also for folders, here or in the
-/// sets `found`, that are named as parts of samples, such as images and masks. For sources without a class map, which
-/// lists the folders that are classes. Without `labeled` several folders named as sets are a warning.
+/// Whether a name consists of the words of sets, such as "Val2017", "trainval" or "test_images".
+bool is_named_as_set(std::string_view name);
+
+/// How to convert sets of a source that have class folders, in the words of a message.
+std::string advice_for_labeled(const SourceFolder& source, const std::vector<std::string>& sets);
+
+/// Throws Error{usage} if a folder of the source is named as a set, or several are when the text that they share is left
+/// out ("seg_train", "seg_test"), but find_set_folders() found no sets: as a class, all of a set would get one label.
+/// Also if its only folder contains sets. For sources without a class map, which lists the folders that are classes.
+/// Without `labeled` several folders named as sets are a warning.
 void refuse_unclear_folders(const SourceFolder& source, const SetFolders& found, Context& context, bool labeled);
 
 }  // namespace shardkit::catalog

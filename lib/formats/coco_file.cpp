@@ -61,9 +61,12 @@ class CocoFile::Scanner {
 
   void run() {
     if (peek() == '\xEF') window_.pass(3);  // the byte-order mark
+    if (peek() == '[') fail("a JSON array and not COCO: write each of its objects on a line of a .jsonl file");
     if (peek() != '{') fail("COCO is a JSON object with the arrays images, annotations and categories");
     read_object();
     if (peek() != '\0') fail("text behind the end of the object");
+    if (names_.contains("images") && !names_.contains("annotations"))
+      fail_at({}, "images without the array 'annotations', as of COCO's test sets: nothing describes the images");
     for (const char* array : {"images", "annotations"}) {
       if (!names_.contains(array))
         fail_at({}, fmt::format("not COCO: its object has no array '{}'; if another object contains it, such as .data, "

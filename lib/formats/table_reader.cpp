@@ -250,6 +250,7 @@ class TableReader::CsvScanner {
 
 /// What is at byte `at`, if it is something that other programs write for JSON; else empty.
 std::string json_habit(std::string_view text, std::size_t at) {
+  if (text.starts_with('[')) return "a JSON array; write each of its objects on a line of its own";
   if (at >= text.size()) return {};
   if (text[at] == '\'') return "a text in single quotes, but JSON has double quotes";
   const std::size_t before = text.substr(0, at).find_last_not_of(" \t");

@@ -139,6 +139,27 @@ TEST_CASE("the refusal of sets has the commands for their shape") {
   CHECK(says(refusal({"train/cat/1.jpg", "test/1.jpg", "dev.txt/x"}), "convert it alone"));
 }
 
+TEST_CASE("sets are also named together, by what differs between their folders") {
+  CHECK(says(refusal({"seg_train/sea/1.jpg", "seg_test/sea/1.jpg"}), "the sets seg_test and seg_train, which"));
+  CHECK(says(refusal({"trainA/1.jpg", "trainB/1.jpg", "testA/1.jpg", "testB/1.jpg"}), "the sets testA and testB and"));
+  CHECK(says(refusal({"x/train/sea/1.jpg", "x/test/sea/1.jpg"}), "/src/x' is not a class: it contains the sets test and"));
+  CHECK(says(refusal({"train2017/1.jpg", "val2017/1.jpg", "notes/instances_train2017.json"}),
+             "/src/notes/instances_train2017.json`"));
+  for (const char* name : {"bus_station", "test_station"})
+    CHECK(refusal({"train_station/1.jpg", fmt::format("{}/1.jpg", name)}).empty() == (name[0] == 'b'));
+}
+
+TEST_CASE("a set whose only folder is the one in the classes of another set has no classes") {
+  Source source{"train/n1/images/1.jpg", "train/n2/images/1.jpg", "val/images/1.jpg"};
+  const SetFolders sets = source.find();
+  CHECK(sets.names == std::vector<std::string>{"train"});
+  CHECK(sets.classes == std::vector<std::string>{"n1", "n2"});
+  CHECK(source.warning() == "set_without_classes");
+  Source disjoint{"train/n1/images/1.jpg", "val/n2/images/1.jpg"};
+  CHECK(disjoint.find().names == std::vector<std::string>{"train", "val"});
+  CHECK(disjoint.warning() == "set_lacks_classes");
+}
+
 TEST_CASE("without labels several sets in one are reported") {
   Source source{"train2017/1.jpg", "val2017/1.jpg"};
   refuse_unclear_folders(source.dir.path("src"), {}, source.context, false);

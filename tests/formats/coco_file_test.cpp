@@ -76,7 +76,9 @@ TEST_CASE("a file that is cut anywhere is refused") {
 
 TEST_CASE("other shapes, and ids that are missing, unknown or there twice, are refused with their place") {
   for (const auto& [text, fault] : std::vector<std::pair<std::string, std::string>>{
-           {"[" + kWhole + "]", "line 1, byte 0: COCO is a JSON object"},
+           {"[" + kWhole + "]", "line 1, byte 0: a JSON array and not COCO"},
+           {"7", "line 1, byte 0: COCO is a JSON object"},
+           {R"({"images": []})", "images without the array 'annotations'"},
            {R"({"data": )" + kWhole + "}", "no array 'images'; if another object contains it"},
            {R"({"images": []})", "no array 'annotations'"},
            {kWhole + "x", "behind the end"},

@@ -74,6 +74,7 @@ constexpr ProblemKind kProblemKinds[] = {
     {metadata_member, "metadata_member", kWarning,
      "webdataset skips names in double underscores, others treat them as samples", Remedy::reshard},
     {no_extension, "no_extension", kError, "most readers drop members without an extension", Remedy::rename},
+    {nested_tar, "nested_tar", kError, "a tar of tars is not a shard; unpack it, then use the tars in it"},
     {uppercase_extension, "uppercase_extension", kWarning,
      "webdataset lowers the case of the extension, others do not find it", Remedy::reshard},
     {dot_in_stem, "dot_in_stem", kWarning,

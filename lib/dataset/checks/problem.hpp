@@ -54,6 +54,7 @@ enum class ProblemCode {
   hidden_name,
   metadata_member,
   no_extension,
+  nested_tar,
   uppercase_extension,
   dot_in_stem,
   // samples

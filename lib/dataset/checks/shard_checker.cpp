@@ -66,6 +66,7 @@ void check_sample_name(const formats::TarEntry& entry, const Components& parts, 
   if (parts.last.starts_with('.')) return note(ProblemCode::hidden_name);
   const auto name = formats::split_sample_name(entry.name);
   if (!name || name->extension.empty()) return note(ProblemCode::no_extension);
+  if (lower_case(name->extension) == "tar") note(ProblemCode::nested_tar);
   if (name->extension != lower_case(name->extension)) note(ProblemCode::uppercase_extension);
 }
 

@@ -11,10 +11,11 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "catalog/folder_roles.hpp"
 #include "catalog/image_folder.hpp"
 #include "catalog/image_table.hpp"
+#include "catalog/set_folders.hpp"
 #include "catalog/similar_name.hpp"
+#include "catalog/tree_meaning.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -223,6 +224,7 @@ void settle_fields(ScannedSource& source, const ShardingOptions& options, const 
 void warn_of_alike_classes(const ScannedSource& source, Context& context) {
   std::map<std::string, const std::string*> names;
   for (const catalog::ScannedClass& item : source.scan.classes) {
+    if (item.name.empty()) continue;  // folders without labels
     const auto [other, is_new] = names.emplace(catalog::alike_key(item.name), &item.name);
     const bool same_letters = !is_new && lower_case(*other->second) == lower_case(item.name);
     if (is_new || (!same_letters && !catalog::looks_alike(*other->second, item.name))) continue;
@@ -329,36 +331,48 @@ std::vector<std::string> extensions_of(const catalog::ImageFolderScan& scan) {
   return {extensions.begin(), extensions.end()};
 }
 
-/// Masks and the like that would be samples of their own. With --primary the user has named what starts a sample.
-void refuse_undeclared_fields(const ScannedSource& source, ShardingOptions options, const std::string& set) {
-  if (!options.primary.empty()) return;
-  const std::optional<catalog::UndeclaredFields> found = catalog::find_undeclared_fields(source.scan);
-  if (!found) return;
+/// How to convert samples whose parts are in several files, or class folders that are sets.
+std::string advice_for(const catalog::TreeEvidence& found, const ScannedSource& source, ShardingOptions options,
+                       const std::string& set) {
+  using enum catalog::TreeEvidence::Kind;
   const std::string& path = source.images.path;
   const std::string folder = set.empty() ? path : path.substr(0, path.rfind(set) - 1);
-  const std::string first = io::join_path(set, found->first);
-  std::string commands;
-  if (found->sidecars.empty() && found->fields.empty()) {
-    const std::string parent = found->folders.front().substr(0, found->folders.front().rfind('/') + 1);
-    for (const std::string& command : catalog::commands_for_parts(source.images, parent.substr(0, parent.size() - 1)))
-      commands += (commands.empty() ? "" : " and ") + remedy::in_text(command);
-    if (commands.empty()) commands = "declare what belongs to an image with --field NAME=TEMPLATE";
-  } else {
-    options.sidecars.insert(options.sidecars.end(), found->sidecars.begin(), found->sidecars.end());
-    options.fields.insert(options.fields.end(), found->fields.begin(), found->fields.end());
-    commands = remedy::in_text(remedy::convert(folder, command_text("", options)));
-    options.sidecars.resize(options.sidecars.size() - found->sidecars.size());
-    options.fields.resize(options.fields.size() - found->fields.size());
+  if (found.kind == wrappers) return catalog::advice_for_labeled(source.images, found.others);
+  if (found.kind == parts && found.parent.empty()) return catalog::command_for_parts(source.images, found, set);
+  if (found.sidecars.empty() && found.fields.empty()) return {};
+  options.sidecars.insert(options.sidecars.end(), found.sidecars.begin(), found.sidecars.end());
+  options.fields.insert(options.fields.end(), found.fields.begin(), found.fields.end());
+  return remedy::in_text(remedy::convert(folder, command_text("", options)));
+}
+
+/// Masks and the like that would be classes or samples of their own. A class map says that folders are classes, and
+/// --primary what starts a sample.
+void check_tree(const ScannedSource& source, const ShardingOptions& options, const std::string& set, Context& context) {
+  using enum catalog::TreeEvidence::Kind;
+  for (const catalog::TreeEvidence& found : catalog::read_tree(source.scan)) {
+    const bool of_classes = found.kind == wrappers || (found.kind == parts && found.parent.empty());
+    const bool labeled = of_classes && source.scan.labeled();
+    if (labeled ? !options.class_map.empty() : !options.primary.empty()) continue;
+    std::string advice = advice_for(found, source, options, set);
+    if (advice.empty())
+      advice = "let the files of a sample differ only in a suffix, and declare them with --field NAME=TEMPLATE";
+    if (!set.empty()) advice += ", and the same for the other sets";
+    if (!found.certain) {
+      context.warn("tree_unclear", "{}. They are converted as {}; if they are {}: {}", found.seen,
+                   labeled ? "classes" : "samples", found.kind == wrappers ? "sets" : "parts of samples", advice);
+      continue;
+    }
+    ShardingOptions each = options;
+    each.primary = extensions_of(source.scan);
+    throw Error(ErrorCode::usage, At{source.images.path}, "{}: these are {}; {}. {}", found.seen,
+                found.kind == wrappers ? "sets or folds, and not classes"
+                : labeled              ? "parts of samples, and not classes"
+                                       : "parts of samples that nothing declares as fields",
+                advice,
+                labeled ? catalog::if_classes(source.images)
+                        : "If each file is a sample of its own: " +
+                              remedy::in_text(remedy::convert(source.images.path, command_text("", each))));
   }
-  const std::string what =
-      found->beside.empty()
-          ? fmt::format("'{}' and '{}' contain the parts of samples, such as '{}'", found->folders[0],
-                        found->folders[1], first)
-          : fmt::format("'{}' seems to belong to the image '{}'", first, io::join_path(set, found->beside));
-  options.primary = extensions_of(source.scan);
-  throw Error(ErrorCode::usage, At{source.images.path_of(found->first)},
-              "{}, but nothing declares it as a field: {}. If each file is a sample of its own: {}", what, commands,
-              remedy::in_text(remedy::convert(folder, command_text("", options))));
 }
 
 void warn_of_ignored(const catalog::ImageFolderScan& scan, Context& context) {
@@ -407,7 +421,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
     if (!list.several_rows && options.metadata != options.images.list) warn_of_columns(list, options, context);
   }
   check_sidecars(source, options, context);
-  if (options.images.list.empty()) refuse_undeclared_fields(source, options, set.name);
+  if (options.images.list.empty()) check_tree(source, options, set.name, context);
   settle_fields(source, options, set.name, context);
   source.notes = read_notes(images, options, several, context);
   if (source.notes) source.notes->complete(source.scan, context, set.json_lists);

@@ -53,8 +53,20 @@ class Answers(FolderTest):
         rows = self.write("rows.csv", "path,x\nimg_000.jpg,1\nimg_001.jpg,2\n")
         self.assertIn("no row of 'rows.csv' names an image: line 2 is 'img_000.jpg', but images are named as "
                       "'class_0/img_000.jpg'", self.says(4, "a", "--metadata", rows))
-        self.assertIn("is separated by ';'", self.says(2, "a", "--list", self.write("s.csv", "path;x\na;1\n")))
-        self.assertIn("name it .tsv", self.says(2, "a", "--list", self.write("t.csv", "path\tx\na\t1\n")))
+        for name, text, exit_code, said in (
+                ("s.csv", "path;x\na;1\n", 2, "is separated by ';': write it with commas"),
+                ("t.csv", "path\tx\na\t1\n", 2, "name it .tsv"),
+                ("bar.csv", "image_name| comment\na.jpg| A dog\n", 2, "is separated by '|': write it with commas"),
+                ("hash.csv", "a.jpg#0 A dog\nb.jpg#0 A cat\n", 2, "is separated by '#': write it with commas"),
+                ("blank.csv", "000001.jpg -1 1\n000002.jpg 1 -1\n", 2, "is separated by spaces: write it with commas"),
+                ("rows.json", '[{"path": "a.jpg"}]', 4, "a JSON array and not COCO: write each of its objects on a line"),
+                ("rows.jsonl", '[\n{"path": "a.jpg"}]', 4, "a JSON array; write each of its objects on a line of its own"),
+                ("test.json", '{"images": [{"id": 1, "file_name": "a.jpg"}]}', 4, "images without the array 'annotations'"),
+                ("lvis.json", '{"images": [{"id": 1, "coco_url": "http://x/a.jpg"}], "annotations": [], "categories": []}', 4,
+                 "a coco_url but no 'file_name', as in LVIS"),
+                ("urls.csv", "path\nhttp://host/a.jpg\n", 4, "'http://host/a.jpg' is not inside the source")):
+            with self.subTest(name):
+                self.assertIn(said, self.says(exit_code, "a", "--list", self.write(name, text)))
         self.assertIn("one is 'class_0 0'", self.says(4, "a", "--class-map", self.write("m", "class_0 0\nclass_1 1\n")))
 
     def test_a_missing_field_names_where_it_was_looked_for(self):

@@ -149,6 +149,10 @@ TEST_CASE("no_extension: an error, because most readers drop the member") {
   check_only(with_file("README"), "no_extension", kError, "README");
 }
 
+TEST_CASE("nested_tar: an error, because a tar of tars has no samples of its own") {
+  CHECK(problem(with_file("n01440764.tar"), "nested_tar").severity == kError);
+}
+
 TEST_CASE("uppercase_extension: warned about") {
   const auto result = with([](TarBuilder& b) { b.file("b.JPEG", "i").file("b.cls", "1"); });
   CHECK(problem(result, "uppercase_extension").severity == kWarning);
