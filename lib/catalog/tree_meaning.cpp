@@ -124,10 +124,10 @@ class ImageStems {
     for (const Entry& image : images) {
       const PathParts parts = cut(image.path);
       has_folders_ = has_folders_ || !parts.folder.empty();
-      for (const std::string_view folder : {parts.folder, std::string_view()}) {
-        stems_.insert(hash_of(folder, parts.stem.substr(0, parts.stem.size() - affix_.suffix.size())));
-        middles_.insert(hash_of(folder, affix_.without(parts.stem)));
-      }
+      const std::string_view stem = parts.stem.substr(0, parts.stem.size() - affix_.suffix.size());
+      stems_.insert(hash_of(parts.folder, stem));
+      middles_.insert(hash_of(parts.folder, affix_.without(parts.stem)));
+      if (!parts.folder.empty()) is_flat_ = stems_.insert(hash_of({}, stem)).second && is_flat_;
     }
   }
 
@@ -136,7 +136,7 @@ class ImageStems {
 
   Match match(const Entries& others) const {
     Match in_folders = match(others, has_folders_);
-    Match flat = has_folders_ ? match(others, false) : Match();
+    Match flat = has_folders_ && is_flat_ ? match(others, false) : Match();
     return in_folders.files >= flat.files ? in_folders : flat;
   }
 
@@ -173,6 +173,7 @@ class ImageStems {
   std::unordered_set<std::uint64_t> stems_;    ///< without the suffix of all, with and without their folder
   std::unordered_set<std::uint64_t> middles_;  ///< without the prefix of all, too
   bool has_folders_ = false;
+  bool is_flat_ = true;  ///< no stem is in two folders
 };
 
 /// What kind of files a folder or a suffix has. Masks, depth and boxes differ from their images in extension or size.

@@ -82,21 +82,22 @@ add("Stanford Dogs", classes(("n02085620-Chihuahua", "n02085782-Japanese_spaniel
 add("EuroSAT", classes(("AnnualCrop", "Forest", "River"), "{}/{}_*.jpg"), "", "")
 add("PlantVillage", photos("Apple___scab/*___FREC_Scab 3417.JPG") | photos("Corn___healthy/*___R.S_HL 0620.JPG", "pqrst"), "", "")
 add("PlantVillage with copies", photos("scab/*___FREC.JPG") | photos("scab/*___FREC_flipLR.JPG") | photos("rust/R_*.JPG", range(6)),
-    "warns: files named '*_flipLR.JPG' have the name of another one before it", "")
+    "warns: 5 of '*_flipLR.JPG'", "")
 add("retina: left and right eyes by grade", photos("0/*_left.jpeg", range(9)) | photos("0/*_right.jpeg", range(9)) |
-    photos("1/*_left.jpeg", (12, 15)) | photos("1/*_right.jpeg", (15, 17)), "warns: differ only in their last word", "")
+    photos("1/*_left.jpeg", (12, 15)) | photos("1/*_right.jpeg", (15, 17)), "warns: names differ only in their ends", "")
 add("with and without mask", photos("with_mask/*-with-mask.jpg", range(5)) | photos("without_mask/*.jpg", range(5)),
     "warns: have the names of files", "")
 add("real and fake, as pairs", photos("real/*.jpg") | photos("fake/*.jpg"), "warns: have the names of files", "")
 add("CIFAKE", photos("REAL/* (2).jpg", numbers(5, 4)) | photos("FAKE/* (2).jpg", numbers(5, 4)), "warns: have the names of files", "")
-add("FFHQ as PNG beside generated JPEGs", photos("real/*.png", numbers(5, 5), 9 * PHOTO) | photos("fake/*.jpg", numbers(5, 5)), "", "")
+add("FFHQ as PNG beside generated JPEGs", photos("real/*.png", numbers(5, 5), 9 * PHOTO) | photos("fake/*.jpg", numbers(5, 5)),
+    "warns: have the names of files", "")
 add("blurred photos", photos("sharp/*_S.jpg") | photos("defocused/*_F.jpg") | photos("motion/*_M.jpg"), "warns: have the names of files", "")
 add("MVTec: test", classes(("good", "crack", "cut"), "{}/*.png", numbers(4, 3, 0)), "warns: have the names of files", "")
 add("jpg and png in every class", PETS | classes(("cat", "dog"), "{}/{}_*.png", range(9, 12)), "", "")
 add("a class of the name images", classes(("images", "cats")), "", "")
 add("a class of the name mask", classes(("mask", "no_mask")), "", "")
 add("views of products", photos("chair/*.jpg", ("front", "back", "side")) | photos("table/*.jpg", ("front", "back", "side")) |
-    photos("lamp/*.jpg", ("front", "back", "top")), "", "")
+    photos("lamp/*.jpg", ("front", "back", "top")), "warns: have the names of files", "")
 add("img2dataset without labels", {f"0000{n % 2}/0000{n % 2}000{n}.{end}": size for n in range(4)
                                    for end, size in (("jpg", PHOTO), ("txt", "text"), ("json", "{}"))}, "", "", "--unlabeled")
 add("a flat folder", photos("*.jpg"), "", "", "--unlabeled")
@@ -114,7 +115,7 @@ add("mmsegmentation with numbers", photos("img_dir/*.jpg", numbers(5, 4)) | mask
 add("LoveDA", photos("images_png/*.png", numbers(5)) | masks("masks_png/*.png", numbers(5)), "5 of 5 files (.png) in 'masks_png'", "")
 add("LoveDA: urban and rural", {path: size for place in ("Urban", "Rural") for path, size in
                                 (photos(f"{place}/images_png/*.png") | masks(f"{place}/masks_png/*.png")).items()},
-    "10 of 10 files (.png) in 'Rural/masks_png'", "")
+    "10 of 10 files (.png) in 'masks_png' of 2 folders", "")
 add("TGS salt", photos("images/*.png") | masks("masks/*.png"), "5 of 5 files (.png) in 'masks'", "")
 add("Kvasir: images and masks are JPEG", photos("images/*.jpg") | masks("masks/*.jpg"), "5 of 5 files (.jpg) in 'masks'", "")
 add("masks with a suffix", photos("images/*.jpg") | masks("masks/*_mask.png"), "5 of 5 files (.png) in 'masks'", "")
@@ -131,10 +132,10 @@ add("sets with images and masks", {path: size for name in ("train", "val") for p
     "5 of 5 files (.png) in 'masks'", "")
 add("classes with images and masks", {path: size for name in ("cat", "dog", "owl") for path, size in
                                       (photos(f"{name}/images/{name}*.jpg") | masks(f"{name}/masks/{name}*.png")).items()},
-    "15 of 15 files (.png) in 'cat/masks'", "")
+    "15 of 15 files (.png) in 'masks' of 3 folders", "")
 add("nuclei: a folder for each image", {path: size for one in IDS for path, size in
                                         ({f"{one}/images/{one}.png": PHOTO} | masks(f"{one}/masks/*.png", "pqr")).items()},
-    "'images' has one file in each folder, which is named like that folder, beside 'masks'", "", "--unlabeled")
+    "'images' has one file, named like the folder around it, beside 'masks'", "", "--unlabeled")
 
 # Folders without images beside folders with images.
 
@@ -162,20 +163,20 @@ add("arrays of depth", photos("rgb/*.jpg") | {f"depth/{one}.npy": 100 for one in
 
 # Parts of samples in one folder.
 
-add("ISIC: masks beside images", photos("data/ISIC_*.jpg") | masks("data/ISIC_*_segmentation.png"), "named '*_segmentation.png'", "")
+add("ISIC: masks beside images", photos("data/ISIC_*.jpg") | masks("data/ISIC_*_segmentation.png"), "of '*_segmentation.png'", "")
 add("BUSI", photos("benign/benign (*).png", range(5)) | masks("benign/benign (*)_mask.png", range(5)) |
-    photos("normal/normal (*).png", range(3)) | masks("normal/normal (*)_mask.png", range(3)), "named '*_mask.png'", "")
-add("several masks of an image", photos("a/*.png") | masks("a/*_mask_1.png") | masks("a/*_mask_2.png"), "named '*_mask.png'", "")
-add("DeepGlobe", photos("train/*_sat.jpg") | masks("train/*_mask.png"), "", "", "--unlabeled")
+    photos("normal/normal (*).png", range(3)) | masks("normal/normal (*)_mask.png", range(3)), "of '*_mask.png'", "")
+add("several masks of an image", photos("a/*.png") | masks("a/*_mask_1.png") | masks("a/*_mask_2.png"), "of '*_mask*.png'", "")
+add("DeepGlobe", photos("train/*_sat.jpg") | masks("train/*_mask.png"), "5 of '*_sat.jpg', 5 of '*_mask.png'", "", "--unlabeled")
 add("BraTS slices", {path: PHOTO for one in IDS for path in (f"BraTS_{one}/BraTS_{one}_{end}.png" for end in ("flair", "t1", "t2", "seg"))},
-    "in 5 groups names differ only in their last word", "", "--unlabeled")
+    "names differ only in their ends", "", "--unlabeled")
 add("BraTS slices as classes", {path: PHOTO for one in IDS for path in (f"BraTS_{one}/BraTS_{one}_{end}.png" for end in ("flair", "t1", "t2"))},
-    "in 5 groups names differ only in their last word", "")
-add("a few files with a suffix", photos("a/*.jpg", range(20)) | masks("a/*_mask.png", range(2)), "", "")
+    "names differ only in their ends", "")
+add("a few files with a suffix", photos("a/*.jpg", range(20)) | masks("a/*_mask.png", range(2)), "warns: all samples get one label", "")
 
 # Sets and folds around classes.
 
-add("folds", classes(("fold_0/all", "fold_0/hem", "fold_1/all", "fold_1/hem")), "the 2 folders fold_0 and fold_1 contain no images but folders", "")
+add("folds", classes(("fold_0/all", "fold_0/hem", "fold_1/all", "fold_1/hem")), "contain no images but folders, and have 2 of these in common", "")
 add("five folds", classes([f"fold{fold}/{name}" for fold in range(1, 6) for name in ("a", "b", "c")]), "have 3 of these in common", "")
 add("Intel scenes", classes(("seg_train/forest", "seg_train/sea", "seg_test/forest", "seg_test/sea")), "contains the sets seg_test and seg_train", "")
 add("Intel scenes as unpacked", classes(("seg_train/seg_train/forest", "seg_train/seg_train/sea", "seg_test/seg_test/forest",
