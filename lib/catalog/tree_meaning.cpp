@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "catalog/kept_files.hpp"
 #include "catalog/set_folders.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
@@ -662,7 +663,7 @@ std::string command_for_parts(const SourceFolder& source, const TreeEvidence& pa
 }
 
 std::string if_classes(const SourceFolder& source) {
-  const std::string convert = remedy::in_text(remedy::convert(source.path, " --class-map classes.txt"));
+  const std::string convert = command_that_keeps(source, source.path, " --class-map classes.txt", true);
   return fmt::format("If they are classes: {}, then {}",
                      source.store ? "list the class folders in classes.txt, one per line"
                                   : remedy::in_text(remedy::list_classes({source.path})),
