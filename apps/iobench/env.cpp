@@ -41,8 +41,9 @@ void remote(const bench::Environment& machine, std::string& out) {
         .add(nfs->protocol)
         .add(format_count(nfs->connections, "connection"));
     facts.add_size(nfs->read_size, " read size").add(nfs->recovery);
-    facts.add(fmt::format("{} of {} requests retransmitted", nfs->counters.retransmissions,
-                          format_count(nfs->counters.operations)));
+    if (const auto& counted = nfs->counters)
+      facts.add(
+          fmt::format("{} of {} requests retransmitted", counted->retransmissions, format_count(counted->operations)));
     if (nfs->read_round_trip) facts.add(format_duration(*nfs->read_round_trip) + " per read");
     cli::line(out, "nfs", facts.text());
   }

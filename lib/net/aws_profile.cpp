@@ -94,9 +94,8 @@ class ProfileReader {
   }
 
   [[noreturn]] void refuse(std::string_view content) const {
-    const bool is_lost = profile_ == nullptr;
     throw Error(ErrorCode::usage, At{file_}, "line {} of '{}' is {}; correct it", number_, file_,
-                is_lost                    ? "in no section, such as [default]"
+                profile_ == nullptr        ? "in no section, such as [default]"
                 : content.starts_with('[') ? "a section without ']'"
                                            : "not NAME = VALUE");
   }

@@ -33,8 +33,7 @@ std::optional<std::uint64_t> size_of_unsatisfied(std::string_view content_range)
 
 /// Whether the body is compressed for transport only. A name like x.gz means a file that is stored compressed.
 bool is_packed_for_the_way(const HttpHeaders& headers, std::string_view path) {
-  constexpr std::array<std::string_view, 8> compressions{"gzip",    "x-gzip", "compress", "x-compress",
-                                                         "deflate", "br",     "zstd",     "dcb"};
+  constexpr std::array<std::string_view, 6> compressions{"gzip", "x-gzip", "compress", "deflate", "br", "zstd"};
   const std::string encodings = lower_case(headers.get("content-encoding"));  // others, as aws-chunked, change no bytes
   const bool is_compressed = std::ranges::any_of(system::split(encodings, ','), [&](std::string_view encoding) {
     return std::ranges::find(compressions, system::trimmed(encoding)) != compressions.end();

@@ -94,8 +94,8 @@ S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around)
   if (lower_case(profiles.get(profile, "s3.use_accelerate_endpoint")) == "true") {
     throw Error(ErrorCode::unsupported, "use_accelerate_endpoint is not supported; set it to false in the profile");
   }
-  const bool has_paths = profiles.get(profile, "s3.addressing_style") == "path";
-  if (has_paths && !settings.endpoint) settings.endpoint = aws_endpoint(settings, "s3");
+  const std::string style = profiles.get(profile, "s3.addressing_style");
+  if (style == "path" && !settings.endpoint) settings.endpoint = aws_endpoint(settings, "s3");
   return settings;
 }
 

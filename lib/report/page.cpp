@@ -411,10 +411,9 @@ class Redaction {
 
   /// Only numbers and words of these options stay: all others may be names and addresses.
   void add_option(const std::string& option) {
-    constexpr std::array<std::string_view, 22> kWords{
-        "proto",     "mountproto", "sec",  "cache", "local_lock", "lookupcache",  "data",     "errors",
-        "compress",  "discard",    "mode", "xino",  "index",      "redirect_dir", "metacopy", "iocharset",
-        "allocsize", "nfs_export", "huge", "mpol",  "xattr",      "access"};
+    constexpr std::array<std::string_view, 16> kWords{
+        "proto",    "mountproto", "sec",  "cache", "local_lock", "lookupcache",  "data",     "errors",
+        "compress", "discard",    "mode", "xino",  "index",      "redirect_dir", "metacopy", "iocharset"};
     const std::size_t sign = option.find('=');
     const std::string value = sign == std::string::npos ? "" : option.substr(sign + 1);
     const bool is_number = !value.empty() && std::isdigit(static_cast<unsigned char>(value[0])) != 0 &&

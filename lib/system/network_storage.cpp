@@ -305,9 +305,9 @@ NfsFacts read_nfs(const Mount& mount, const Probe& probe) {
   facts.recovery = has_option(mount, "softerr") ? "softerr" : has_option(mount, "soft") ? "soft" : "hard";
   facts.caches_attributes =
       !has_option(mount, "noac") && option_value(mount, "acregmax") != "0" && option_value(mount, "actimeo") != "0";
-  const NfsCounters& counters = facts.counters = read_nfs_counters(mount, probe).value_or(NfsCounters{});
-  if (counters.reads > 0) {
-    facts.read_round_trip = counters.read_round_trip_seconds / static_cast<double>(counters.reads);
+  facts.counters = read_nfs_counters(mount, probe);
+  if (facts.counters && facts.counters->reads > 0) {
+    facts.read_round_trip = facts.counters->read_round_trip_seconds / static_cast<double>(facts.counters->reads);
   }
   return facts;
 }

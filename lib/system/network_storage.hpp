@@ -36,7 +36,7 @@ struct NfsFacts {
   std::optional<std::uint64_t> write_size;
   std::string recovery;  ///< "hard", "soft", "softerr"
   bool caches_attributes = true;
-  NfsCounters counters;                   ///< all 0 if the kernel does not list this mount
+  std::optional<NfsCounters> counters;    ///< empty if the kernel does not list this mount
   std::optional<double> read_round_trip;  ///< mean seconds from request to answer; empty before the first read
 
   void describe(FieldList& v) {
@@ -48,9 +48,15 @@ struct NfsFacts {
     v.field({"write_size", Unit::bytes, "largest write request in bytes (wsize)"}, write_size);
     v.field({"recovery", "hard: waits for an unreachable server; soft: gives up"}, recovery);
     v.field({"caches_attributes", "false with noac or actimeo=0"}, caches_attributes);
-    v.field({"operations", Unit::count, "requests since it was mounted"}, counters.operations);
-    v.field({"retransmissions", Unit::count, "requests retransmitted"}, counters.retransmissions);
-    v.field({"timeouts", Unit::count, "requests that timed out"}, counters.timeouts);
+    const auto counted = [&](std::uint64_t NfsCounters::*part) {
+      return counters ? std::optional((*counters).*part) : std::nullopt;
+    };
+    auto operations = counted(&NfsCounters::operations);
+    auto retransmissions = counted(&NfsCounters::retransmissions);
+    auto timeouts = counted(&NfsCounters::timeouts);
+    v.field({"operations", Unit::count, "requests since it was mounted"}, operations);
+    v.field({"retransmissions", Unit::count, "requests retransmitted"}, retransmissions);
+    v.field({"timeouts", Unit::count, "requests that timed out"}, timeouts);
     v.field({"read_round_trip", Unit::seconds, "mean time from a read request to its answer"}, read_round_trip);
   }
 };

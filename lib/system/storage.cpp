@@ -136,15 +136,6 @@ std::string nearest_folder(const std::string& folder) {
   return path;
 }
 
-namespace {
-
-std::string type_of(const std::string& path) {
-  const auto mount = mount_of(path, live_probe());
-  return mount ? mount->type : std::string();
-}
-
-}  // namespace
-
 FreeSpace free_space(const std::string& folder) {
   const std::string path = nearest_folder(folder);
   struct statvfs info {};
@@ -152,7 +143,8 @@ FreeSpace free_space(const std::string& folder) {
   FreeSpace space{.bytes = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize};
   if (info.f_files > 0) space.files = info.f_favail;
   // What is written to memory counts towards the limit of the control group.
-  if (class_of_type(type_of(path)) == StorageClass::memory) {
+  const auto mount = mount_of(path, live_probe());
+  if (mount && class_of_type(mount->type) == StorageClass::memory) {
     space.bytes = std::min(space.bytes, free_group_memory().value_or(space.bytes));
   }
   return space;

@@ -23,9 +23,10 @@ TEST_CASE("NFS: options, and what its client counted for this mount alone") {
   CHECK(nfs.read_size == 1048576);
   CHECK(nfs.recovery == "hard");
   CHECK(nfs.caches_attributes);
-  CHECK(nfs.counters.operations == 120000);
-  CHECK(nfs.counters.retransmissions == 451);
-  CHECK(nfs.counters.timeouts == 12);
+  REQUIRE(nfs.counters);
+  CHECK(nfs.counters->operations == 120000);
+  CHECK(nfs.counters->retransmissions == 451);
+  CHECK(nfs.counters->timeouts == 12);
   CHECK(nfs.read_round_trip == doctest::Approx(0.012));
   CHECK(storage_of("/data", tree).read_ahead == 128 * 1024);
 }
@@ -50,6 +51,7 @@ TEST_CASE("NFS mounted otherwise") {
   CHECK(nfs.recovery == "soft");
   CHECK_FALSE(nfs.caches_attributes);
   CHECK_FALSE(nfs.read_round_trip);
+  CHECK_FALSE(nfs.counters);
 }
 
 TEST_CASE("Lustre: stripes of a file, tunables of the right mount, the least of all targets") {

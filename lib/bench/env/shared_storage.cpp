@@ -27,7 +27,8 @@ constexpr const char* kMoreConnections =
     "mount -o nconnect=8 (kernel 5.3 or newer; the first mount of a server decides for all mounts)";
 constexpr std::uint64_t kSmallRequest = 256U << 10U;
 
-double sent_again(const system::NfsCounters& nfs) {
+double sent_again(const system::NfsFacts& facts) {
+  const system::NfsCounters nfs = facts.counters.value_or(system::NfsCounters{});
   return nfs.operations == 0 ? 0 : static_cast<double>(nfs.retransmissions) / static_cast<double>(nfs.operations);
 }
 
@@ -91,8 +92,7 @@ constexpr std::array kNfsRules{
     SharedRule{"nfs_retransmissions", kHint, "below 0.1 %", "check for packet loss and an overloaded server",
                "{resent} of {requests} requests were retransmitted since the mount",
                [](const Environment& e) {
-                 return shown_if(sent_again(e.nfs->counters) > 0.001,
-                                 fmt::format("{:.2f} %", sent_again(e.nfs->counters) * 100));
+                 return shown_if(sent_again(*e.nfs) > 0.001, fmt::format("{:.2f} %", sent_again(*e.nfs) * 100));
                }},
     SharedRule{"nfs_round_trip", kHint, "below 10 ms",
                "more reads in flight hide the latency; the cause may be the server's disks or queue",
@@ -211,11 +211,12 @@ constexpr std::array kNetworkRules{
 
 void judge_shared_storage(const Environment& environment, std::vector<MachineFinding>& findings) {
   const system::NfsFacts nfs = environment.nfs.value_or(system::NfsFacts{});
+  const system::NfsCounters counters = nfs.counters.value_or(system::NfsCounters{});
   const auto judge = [&](std::span<const SharedRule> rules) {
     add_findings(rules, environment, findings, fmt::arg("bdi", nfs.device),
                  fmt::arg("request", format_size(nfs.read_size.value_or(0))),
-                 fmt::arg("resent", format_count(nfs.counters.retransmissions)),
-                 fmt::arg("requests", format_count(nfs.counters.operations)));
+                 fmt::arg("resent", format_count(counters.retransmissions)),
+                 fmt::arg("requests", format_count(counters.operations)));
   };
   if (environment.nfs) judge(kNfsRules);
   if (environment.lustre) judge(kLustreRules);
