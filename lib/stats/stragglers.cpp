@@ -204,32 +204,43 @@ class Fleet {
     return group.of_group ? level : median;
   }
 
-  void compare(std::size_t round, const Groups& groups, std::vector<NodeJudgment>& judgments) {
-    std::map<std::size_t, std::vector<double>> controls;  // by group
-    std::map<std::size_t, std::vector<double>> medians;   // of the groups of a kind
-    std::map<std::size_t, std::vector<double>> fleet;     // of a kind
+  /// What the runs of a round are compared with, each sorted.
+  struct References {
+    std::map<std::size_t, std::vector<double>> controls = {};  ///< by group
+    std::map<std::size_t, std::vector<double>> medians = {};   ///< of the groups of a kind
+    std::map<std::size_t, std::vector<double>> fleet = {};     ///< the controls of a kind
+  };
+
+  References references_in(const Groups& groups) const {
+    References found;
     for (const auto& [group, rates] : groups) {
-      const std::size_t kind = nodes_[rates.begin()->first].kind;
-      const std::vector<double>& some = controls[group] = controls_of(rates);
-      fleet[kind].insert(fleet[kind].end(), some.begin(), some.end());
-      if (some.size() >= kLeastGroup) medians[kind].push_back(median_of(some));
+      const std::size_t kind = kind_of(rates);
+      const std::vector<double>& some = found.controls[group] = controls_of(rates);
+      found.fleet[kind].insert(found.fleet[kind].end(), some.begin(), some.end());
+      if (some.size() >= kLeastGroup) found.medians[kind].push_back(median_of(some));
     }
-    for (auto& [kind, sorted] : medians) std::ranges::sort(sorted);
-    for (auto& [kind, sorted] : fleet) std::ranges::sort(sorted);
+    for (auto& [kind, sorted] : found.medians) std::ranges::sort(sorted);
+    for (auto& [kind, sorted] : found.fleet) std::ranges::sort(sorted);
+    return found;
+  }
+
+  std::size_t kind_of(const Rates& rates) const { return nodes_[rates.begin()->first].kind; }
+
+  void compare(std::size_t round, const Groups& groups, std::vector<NodeJudgment>& judgments) {
+    References references = references_in(groups);
     std::vector<std::pair<std::size_t, double>> found;  // losses, which make suspects only of later rounds
     for (const auto& [group, rates] : groups) {
-      const std::size_t kind = nodes_[rates.begin()->first].kind;
-      const std::vector<double>& some = controls[group];
+      const std::vector<double>& some = references.controls[group];
       NodeJudgment of_group;
       std::optional<double> level;
-      if (some.size() >= kLeastGroup) level = median_for(median_of(some), medians[kind], of_group);
-      if (!of_group.gap) {
-        of_group.gap = gap_of(some, least_gap(group, some.size()),
-                              static_cast<std::size_t>(kFewNodes * static_cast<double>(some.size())), 1);
+      if (some.size() >= kLeastGroup) {
+        level = median_for(median_of(some), references.medians[kind_of(rates)], of_group);
       }
+      const auto most_below = static_cast<std::size_t>(kFewNodes * static_cast<double>(some.size()));
+      if (!of_group.gap) of_group.gap = gap_of(some, least_gap(group, some.size()), most_below, 1);
       for (const auto& [node, rate] : rates) {
         const bool from_fleet = is_suspect(node) && some.size() < kLeastGroup;
-        const std::vector<double>& others = from_fleet ? fleet[kind] : some;
+        const std::vector<double>& others = from_fleet ? references.fleet[kind_of(rates)] : some;
         if (others.size() < kLeastGroup) continue;
         const double median = of_group.of_group ? *level : median_without(others, is_suspect(node) ? 0 : rate);
         judgments[node] = of_group;

@@ -42,8 +42,8 @@ struct NodeJudgment {
 
 /// How often a fleet of healthy nodes has a suspect, if noise is normal and well known.
 inline constexpr double kFalseSuspects = 0.005;
-/// The same of each run where two must agree.
-inline constexpr double kFalseRuns = 0.3;
+/// How many runs of a healthy fleet are slow by chance where two of a node must agree.
+inline constexpr double kFalseRuns = 1;
 /// A smaller loss is not reported, however even the fleet is.
 inline constexpr double kLeastLoss = 0.11;
 /// Nodes are undecided if noise could hide a larger loss. A group is slow, or two levels of groups are named, from this

@@ -85,7 +85,7 @@ class Aggregate(FolderTest):
         finished = run("iobench", "aggregate", self.fleet(rates, runs=2), "--expect", "n[0-9]")
         self.assertEqual(finished.returncode, 3)
         self.assertIn("1 missing", finished.stdout)
-        self.assertIn("sbatch --exclude=n8\n", finished.stdout)
+        self.assertIn("scontrol update NodeName=n8 State=DRAIN", finished.stdout)
 
     def test_a_failed_node_is_named_once(self):
         folder = self.fleet({f"n{i}": 2e9 for i in range(4)})
