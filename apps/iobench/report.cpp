@@ -4,6 +4,7 @@
 
 #include "cli/command.hpp"
 #include "core/units.hpp"
+#include "iobench/cells.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
@@ -15,7 +16,7 @@ cli::Answer answer_report(const bench::ReportResult& result) {
       .subject = result.output};
   answer.remarks.push_back(result.headline);
   for (const bench::LeftOut& one : result.left_out) {
-    answer.hints.push_back(fmt::format("left out: {}: {}", one.file, one.reason));
+    answer.hints.push_back(left_out_text(one));
   }
   return answer;
 }
