@@ -10,16 +10,14 @@
 #include "cli/field_text.hpp"
 #include "core/remedies.hpp"
 #include "core/units.hpp"
-#include "iobench/cells.hpp"
 #include "iobench/verbs.hpp"
 
 namespace shardkit::apps {
 namespace {
 
-constexpr std::size_t kMostRows = 12;
-
 /// The stages, then the slow nodes; a healthy fleet needs no list.
 std::string body_of(const bench::AggregateResult& result) {
+  constexpr std::size_t kMostRows = 12;
   std::string out;
   const auto to = std::back_inserter(out);
   for (const bench::StageSum& stage : result.stages) {
@@ -38,23 +36,16 @@ std::string body_of(const bench::AggregateResult& result) {
   return out;
 }
 
-/// Whether the row of its node gives the reason why a file was left out.
-bool is_in_rows(const bench::AggregateResult& result, const std::string& reason) {
-  return result.rows.size() <= kMostRows && std::ranges::count(result.rows, reason, &bench::FleetNode::text) > 0;
-}
-
 cli::Answer answer_aggregate(const bench::AggregateResult& result) {
   cli::Answer answer{.headline = result.text};
   answer.tone = result.has_findings() ? Tone::bad : Tone::good;
   if (result.ceiling) answer.remarks.push_back(result.ceiling->text);
   answer.body = body_of(result);
-  constexpr std::size_t kMostLeftOut = 5;
-  std::size_t left_out = 0;
-  for (const bench::LeftOut& file : result.left_out) {
-    if (is_in_rows(result, file.reason) || ++left_out > kMostLeftOut) continue;
-    answer.hints.push_back(left_out_text(file));
+  for (std::size_t i = 0; i < std::min<std::size_t>(result.left_out.size(), 5); ++i) {
+    answer.hints.push_back(fmt::format("left out: {}: {}", result.left_out[i].file, result.left_out[i].reason));
   }
-  if (left_out > kMostLeftOut) answer.hints.push_back(fmt::format("{} more are left out", left_out - kMostLeftOut));
+  if (result.left_out.size() > 5)
+    answer.hints.push_back(fmt::format("{} more are left out", result.left_out.size() - 5));
   if (!result.suspects.empty()) {
     answer.hints.push_back(
         fmt::format("measure {} again, add the result to the others, and aggregate again: a second slow run confirms "

@@ -16,11 +16,6 @@ std::string per_second_cell(const std::optional<double>& count) {
   return count ? bench::rate_number(*count) + "/s" : "-";
 }
 
-std::string left_out_text(const bench::LeftOut& file) {
-  const bool is_named = file.reason.find(file.file) != std::string::npos;
-  return fmt::format("left out: {}{}", is_named ? "" : file.file + ": ", file.reason);
-}
-
 std::string repeated_text(std::span<const bench::RepeatedMetric> metrics, std::size_t repetitions) {
   constexpr std::size_t kLeastRepetitions = 6;  // fewer values have no interval of 95 % (stats/summary.hpp)
   if (metrics.empty() || repetitions < 2) return {};

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "bench/repetition/repetitions.hpp"
-#include "bench/results/result_file.hpp"
 
 /// Cells and tables that several verbs have; "-" for an unknown value.
 namespace shardkit::apps {
@@ -16,9 +15,6 @@ std::string percent_cell(const std::optional<double>& ratio, int digits = 0);
 
 /// "1,200/s"
 std::string per_second_cell(const std::optional<double>& count);
-
-/// Which result was left out and why; the reason may have the file's name.
-std::string left_out_text(const bench::LeftOut& file);
 
 /// The medians of a number of repetitions and what to expect of as many more, a metric in each line; empty without
 /// metrics, or for a single repetition.
