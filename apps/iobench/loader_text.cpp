@@ -46,7 +46,7 @@ std::string loader_text(const bench::LoaderAdvice& loader, bool can_calibrate, b
   std::string out;
   auto to = std::back_inserter(out);
   if (loader.line.empty()) {
-    out = "no DataLoader: there are fewer shards than GPUs, and each GPU needs shards of its own\n";
+    out = "no DataLoader: fewer shards than GPUs, and each GPU needs shards of its own\n";
   } else if (!loader.why_no_code.empty()) {
     fmt::format_to(to, "# DataLoader settings, without code for the dataset: {}\n{}", loader.why_no_code, loader.code);
   } else {

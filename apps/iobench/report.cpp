@@ -15,7 +15,8 @@ cli::Answer answer_report(const bench::ReportResult& result) {
       .subject = result.output};
   answer.remarks.push_back(result.headline);
   for (const bench::LeftOut& one : result.left_out) {
-    answer.hints.push_back(fmt::format("left out: {}: {}", one.file, one.reason));
+    const bool is_named = one.reason.find(one.file) != std::string::npos;
+    answer.hints.push_back(fmt::format("left out: {}{}", is_named ? "" : one.file + ": ", one.reason));
   }
   return answer;
 }

@@ -36,7 +36,7 @@ void add_folder(const dataset::CacheLsFolder& folder, std::size_t width, std::st
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{:<{}}  {:<11}  {:>12}  {:>9}  used {}", cli::printable(folder.path), width,
                  state_text(folder.state), format_count(folder.files, "file"), format_size(folder.bytes),
-                 folder.last_used_at);
+                 folder.state == staging::StagedState::unreadable ? "at an unknown time" : folder.last_used_at);
   if (folder.resident_ratio) fmt::format_to(to, "  {}", in_memory(folder.resident_ratio));
   if (folder.hits > 0) fmt::format_to(to, "  {}", format_count(folder.hits, "hit"));
   out += '\n';

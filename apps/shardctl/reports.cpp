@@ -122,7 +122,7 @@ cli::Answer answer_of(const dataset::WrittenSets& written, const dataset::WriteO
   }
   for (const dataset::WrittenSet& set : written.sets) {
     const std::string folder = shell_word(set.name.empty() ? target : target + "/" + set.name);
-    answer.next.push_back(options.in_parts() ? fmt::format("shardctl merge {}  (when all parts have finished)", folder)
+    answer.next.push_back(options.in_parts() ? fmt::format("shardctl merge {}  # when all parts have finished", folder)
                                              : "shardctl verify " + folder);
   }
   return answer;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -42,6 +43,7 @@ class FolderListing {
     } else {
       for (const std::string& name : folders) listing_.files.push_back({name + '/'});
     }
+    if (closed_ && listing_.files.empty()) throw Error(*closed_);
     sort(listing_);
     measure_tars();
     find_runs();
@@ -64,7 +66,8 @@ class FolderListing {
         folders_.push_back(entry.name);
       }
     }
-    if (error && prefix.empty()) throw system_error(error.value(), "list", path);
+    if (error) closed_ = system_error(error.value(), "list", path);
+    if (error && prefix.empty()) throw Error(*closed_);
   }
 
   /// In batches: a size costs less than handing it to a thread, but for network file systems.
@@ -115,6 +118,7 @@ class FolderListing {
 
   Listing listing_;
   std::vector<std::string> folders_;
+  std::optional<Error> closed_;  ///< of a folder that cannot be listed
 };
 
 SeenSet look_at_folder(const std::string& folder, bool groups) {
@@ -219,7 +223,10 @@ SeenSet look_at(io::ObjectSource& source, const std::vector<io::ObjectInfo>& obj
 }
 
 SeenSet look_at(io::OutputFiles& files, const std::string& folder) {
-  if (files.is_local()) return files.exists(folder) ? look_at_folder(folder, true) : SeenSet{folder, Empty{}};
+  if (files.is_local()) {
+    std::error_code closed;
+    return fs::exists(folder, closed) || closed ? look_at_folder(folder, true) : SeenSet{folder, Empty{}};
+  }
   Listing listing{folder, {}};
   const std::function<void(const std::string&)> add = [&](const std::string& prefix) {
     for (const std::string& name : files.names_in(without_slash(io::join_path(folder, prefix)))) {

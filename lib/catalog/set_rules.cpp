@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "catalog/object_location.hpp"
+#include "catalog/swapped_operands.hpp"
 #include "core/command_text.hpp"
 #include "core/number_ranges.hpp"
 #include "core/remedies.hpp"
@@ -187,6 +188,9 @@ struct StateWords {
 
   Words operator()(const Empty&) const { return {fmt::format("'{}' is empty", folder), "is the path right?"}; }
   Words operator()(const Files&) const {
+    if (content_of(folder) == Content::images)
+      return {fmt::format("folder '{}' contains images and no *.tar file", folder),
+              "make shards of them: " + remedy::in_text(remedy::convert(folder, ""))};
     return {fmt::format("folder '{}' contains no *.tar file", folder), "give a folder with shards"};
   }
   Words operator()(const Group&) const {

@@ -1,6 +1,7 @@
 #include "cli/outcome.hpp"
 
 #include <csignal>
+#include <filesystem>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -89,7 +90,9 @@ Outcome failed(const std::exception_ptr& exception, int signal) {
             Error(error.code(), without_secrets(error.what()), without_secrets(error.path()), error.offset())};
   } catch (const std::bad_alloc&) {
     return {kNoSpace, Error(ErrorCode::out_of_memory, "out of memory; use fewer threads, or raise the memory limit")};
-  } catch (const std::system_error& error) {  // from std::filesystem and std::thread; their texts name the path
+  } catch (const std::filesystem::filesystem_error& error) {
+    return failed(std::make_exception_ptr(system_error(error.code().value(), "access", error.path1())), signal);
+  } catch (const std::system_error& error) {  // from std::thread
     const Error failure = failure_of_system(error);
     return {exit_code(failure.code(), signal), failure};
   } catch (const std::exception& error) {

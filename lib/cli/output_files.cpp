@@ -50,8 +50,9 @@ struct NamedFile {
 };
 
 fs::path resolved(const std::string& text) {
-  std::error_code error;
-  const fs::path path = fs::weakly_canonical(fs::absolute(text, error), error);
+  std::error_code closed;
+  fs::path path = fs::weakly_canonical(fs::absolute(text, closed), closed);
+  if (closed) path = fs::path(text).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
 }
 

@@ -58,11 +58,17 @@ std::uint64_t size_number(const std::string& option, std::string_view text, Unit
   return checked(option, unit == Unit::bytes_per_second ? parse_rate(text) : parse_size(text));
 }
 
-/// For a training step, "200" probably means milliseconds, not seconds.
+/// For a training step, "200" probably means milliseconds, not seconds; for a size, "10" means no bytes.
 void require_unit(const Field& field, const std::string& text) {
+  constexpr double kLeastBytes = 512;
   const std::optional<double> bare = parse_decimal(text);
-  if (!bare || *bare <= field.needs_unit_above) return;
-  reject(field.spelling(), fmt::format("{0} s? write {0}ms or {0}s", text));
+  if (!bare) return;
+  const bool is_small = *bare > 0 && *bare < kLeastBytes;
+  if (*bare > field.needs_unit_above) reject(field.spelling(), fmt::format("{0} s? write {0}ms or {0}s", text));
+  if (field.unit == Unit::bytes && is_small)
+    reject(field.spelling(), fmt::format("{0} B? write {0}KiB, {0}MiB or {0}GiB", text));
+  if (field.unit == Unit::bytes_per_second && is_small)
+    reject(field.spelling(), fmt::format("{0} B/s? write {0}MB/s or {0}GB/s", text));
 }
 
 void read_value(const Field& field, const std::string& text, std::uint64_t& value) {

@@ -189,7 +189,10 @@ std::string answer_text(const Answer& answer, double elapsed_seconds, const Text
   out += body + answer.code;
   for (const std::string& hint : answer.hints) out += folded("hint: " + printable(hint), style.columns) + '\n';
   out += answer.end;
-  for (const std::string& command : answer.next) out += fmt::format("next: {}\n", printable(command));
+  for (const std::string& command : answer.next) {
+    const bool is_comment = command.starts_with("# ");
+    out += fmt::format("{}: {}\n", is_comment ? "hint" : "next", printable(command).substr(is_comment ? 2 : 0));
+  }
   return out;
 }
 

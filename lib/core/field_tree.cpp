@@ -78,7 +78,9 @@ void check_ranges(const std::vector<FieldNode>& options) {
     if (const auto* count = std::get_if<std::uint64_t>(&option.value)) value = static_cast<double>(*count);
     if (const auto* number = std::get_if<double>(&option.value)) value = *number;
     if (!value || contains(*option.field.range, *value)) continue;
-    throw usage_error("{} must be {}", option.field.spelling(), range_text(*option.field.range, option.unit));
+    const Field& field = option.field;
+    throw usage_error("{}{} must be {}, not {}", field.short_name == 0 ? "" : fmt::format("-{}, ", field.short_name),
+                      field.spelling(), range_text(*field.range, option.unit), typed(*value, option.unit));
   }
 }
 

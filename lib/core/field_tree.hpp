@@ -34,8 +34,8 @@ std::map<std::string, std::string> planned_texts(T options) {
 /// "from 1 to 4096", "at least 512", "more than 0s and at most 1d": values as typed in this unit.
 std::string range_text(const Range& range, Unit unit);
 
-/// Throws Error{usage} for the first option whose value is outside its field's range: "--threads must be from 1 to
-/// 4096".
+/// Throws Error{usage} for the first option whose value is outside its field's range: "-j, --threads must be from 1 to
+/// 4096, not 0".
 void check_ranges(const std::vector<FieldNode>& options);
 
 /// The same for callers without a command line. Takes a copy, because describe() binds.

@@ -128,7 +128,9 @@ std::string format_size(std::uint64_t bytes) {
 }
 
 std::string exact_size(std::uint64_t bytes) {
-  constexpr std::array kUnits = {Scale{"TiB", kKi * kKi * kKi * kKi},
+  constexpr std::array kUnits = {Scale{"PiB", kKi * kKi * kKi * kKi * kKi},
+                                 Scale{"PB", 1e15},
+                                 Scale{"TiB", kKi * kKi * kKi * kKi},
                                  Scale{"TB", 1e12},
                                  Scale{"GiB", kKi * kKi * kKi},
                                  Scale{"GB", 1e9},

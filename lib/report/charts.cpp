@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/markup.hpp"
+#include "core/units.hpp"
 
 namespace shardkit::report {
 namespace {
@@ -101,6 +102,12 @@ double legend(Drawing& drawing, std::span<const std::string> names, std::span<co
 
 }  // namespace
 
+std::string signed_percent(double ratio, double least) {
+  if (std::abs(ratio) < least) return "0 %";
+  if (std::abs(ratio) < 9.995) return fmt::format("{:+.3g} %", ratio * 100);
+  return fmt::format("{}{} %", ratio < 0 ? "-" : "+", format_rounded_count(std::abs(ratio) * 100));
+}
+
 std::string bar_chart(std::string_view title, std::span<const Bar> bars, bool per_cent) {
   constexpr double kRow = 36;
   if (bars.empty()) return {};
@@ -190,6 +197,7 @@ struct Frame {
   double to = 0;
   double least = 0;
   double most = 0;
+  double step = 0;  ///< between the lines at values
   bool logarithmic = false;
   double top = 0;
 
@@ -203,13 +211,13 @@ struct Frame {
   }
 };
 
-/// Both ends, and the middle, at a round step around the values.
+/// Both ends at multiples of a round step around the values, so that 0 has a line of its own.
 void zoom(Frame& frame, double least, double smallest_spread) {
   constexpr double kSlack = 1e-6;  // of a step: 0.1 may be 0.1000000001
-  const double step = round_up(std::max(frame.most - least, smallest_spread) / 4);
-  frame.least = std::floor(least / step + kSlack) * step;
-  const double steps = (frame.most - frame.least) / step;
-  frame.most = frame.least + std::max(std::ceil(steps / 2 - kSlack), 1.0) * step * 2;
+  frame.step = round_up(std::max(frame.most - least, smallest_spread) / 4);
+  const double first = std::floor(least / frame.step + kSlack);
+  frame.least = first * frame.step;
+  frame.most = std::max(std::ceil(frame.most / frame.step - kSlack), first + 1) * frame.step;
 }
 
 Frame frame_of(std::span<const Curve> curves, const Axes& axes) {
@@ -236,13 +244,15 @@ Frame frame_of(std::span<const Curve> curves, const Axes& axes) {
     zoom(frame, least, axes.zoom);
   } else {
     frame.most = round_up(frame.most);
+    frame.step = frame.most / 2;
   }
   return frame;
 }
 
 void draw_axes(Drawing& drawing, const Frame& frame, const Axes& axes) {
-  for (const double share : {0.0, 0.5, 1.0}) {
-    const double value = frame.least + (frame.most - frame.least) * share;
+  const double lines = std::round((frame.most - frame.least) / frame.step);
+  for (double line = 0; line <= lines; ++line) {
+    const double value = frame.least + line * frame.step;
     const double y = frame.y(value);
     drawing.line(kLeft, y, kRight, y, "grid");
     drawing.text(kLeft - 6, y + 4, axes.y_text(value), "s e");
@@ -379,13 +389,7 @@ std::string range_chart(std::string_view title, std::span<const Range> ranges) {
   }
   for (double tick = std::ceil(axis.from / axis.step) * axis.step; tick <= axis.to + axis.step / 100;
        tick += axis.step) {
-    const double percent = std::abs(tick) < axis.step / 2 ? 0 : tick * 100;
-    const double x = axis.x(tick);
-    drawing.line(x, y - 6, x, y - 2, "tick");
-    drawing.text(x, y + 11, percent == 0 ? "0 %" : fmt::format("{:+.3g} %", percent),
-                 x > kWidth - 30 ? "s e"
-                 : x < 30        ? "s"
-                                 : "s m");
+    draw_tick(drawing, axis.x(tick), y, signed_percent(tick, axis.step / 2));
   }
   return drawing.finish(title, y + 16);
 }
@@ -400,31 +404,41 @@ std::string_view heat_class(double share) {
 }  // namespace
 
 std::string heat_map(std::string_view title, std::span<const CellRow> rows) {
+  constexpr std::size_t kMostNamed = 6;
+  constexpr double kLetter = 6.5;
+  constexpr double kNameHeight = 16;
   std::size_t all = 0;
-  for (const CellRow& row : rows) all += row.cells.size();
+  std::size_t longest = 0;
+  for (const CellRow& row : rows) {
+    all += row.cells.size();
+    longest = std::max(longest, row.cells.size());
+  }
   if (all == 0) return {};
+  const bool named = longest <= kMostNamed;
   constexpr double kMostSide = 26;
   constexpr double kSideInRows = 14;
   const bool labelled = rows.size() > 1;
   const double left = labelled ? 90 : 0;
   const double columns = std::max(std::ceil(kWidth / kMostSide), std::ceil(std::sqrt(double(all) * 4)));
   const double side = labelled ? kSideInRows : kWidth / columns;
+  const double width = named ? (kWidth - left) / static_cast<double>(longest) : side;
   Drawing drawing;
   double y = 0;
   for (const CellRow& row : rows) {
     double x = left;
     if (labelled) drawing.text(left - 6, y + side / 2 + 4, row.label.substr(0, 13), "s e");
     for (const Cell& cell : row.cells) {
-      if (x + side > kWidth + 0.1) {
+      if (x + width > kWidth + 0.1) {
         x = left;
         y += side;
       }
       const std::string style =
           fmt::format("{}{}", cell.share ? heat_class(*cell.share) : "hollow", cell.marked ? " mark" : "");
-      drawing.rect(x + 0.5, y + 0.5, side - 1, side - 1, style, cell.text);
-      x += side;
+      drawing.rect(x + 0.5, y + 0.5, width - 1, side - 1, style, cell.text);
+      if (named) drawing.text(x + 1, y + side + 11, cell.name.substr(0, std::size_t(width / kLetter)), "s");
+      x += width;
     }
-    y += side;
+    y += side + (named ? kNameHeight : 0);
   }
   return drawing.finish(title, y);
 }

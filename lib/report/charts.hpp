@@ -59,6 +59,9 @@ struct Mark {
   std::string text;
 };
 
+/// "+12 %", "+4,000 %"; "0 %" below `least`, without a sign.
+std::string signed_percent(double ratio, double least);
+
 /// A horizontal band behind the curves.
 struct Band {
   double from = 0;
@@ -102,12 +105,14 @@ struct Cell {
   std::string text;
   std::optional<double> share = {};  ///< of the best, 0 to 1; a hollow square without one
   bool marked = false;
+  std::string name = {};  ///< below the square if a line has few of them
 };
 struct CellRow {
   std::string label;
   std::vector<Cell> cells;
 };
-/// One row without a label fills lines; several have a line each, or as many as they need.
+/// One row without a label fills lines; several have a line each, or as many as they need. At most 6 in each row fill
+/// the width, with their names.
 std::string heat_map(std::string_view title, std::span<const CellRow> rows);
 
 /// At most two points for each of `columns` equal parts of the range of x: the smallest and the largest y of it.

@@ -48,13 +48,13 @@ std::optional<Section> compared_rows(const Source& source) {
     if (!change || metric.empty()) continue;
     const double base = number_at(row, "base").value_or(0);
     const std::string verdict = text_at(row, "verdict").value_or("");
-    ranges.push_back({metric, fmt::format("{}, {}", verdict, percent(*change, true)), *change,
+    ranges.push_back({metric_words(metric), fmt::format("{}, {}", verdict, percent(*change, true)), *change,
                       number_at(row, "interval.low_ratio"), number_at(row, "interval.high_ratio"), verdict_color(row),
                       number_at(row, "threshold_ratio")});
     add_runs(source, metric, base, ranges.back());
     const auto changed = number_at(row, "new");
     if (changed && base > 0) {
-      bars.push_back({metric, medians_text(row), *changed / base, {}, {}, 1.0, verdict_color(row)});
+      bars.push_back({metric_words(metric), medians_text(row), *changed / base, {}, {}, 1.0, verdict_color(row)});
     }
   }
   if (ranges.empty()) return std::nullopt;

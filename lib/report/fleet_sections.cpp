@@ -18,6 +18,8 @@
 namespace shardkit::report {
 namespace {
 
+std::string words_of(const Json& metric) { return metric_words(text_at(metric, "metric").value_or("")); }
+
 Unit unit_of(const Json& metric) { return unit_of_metric(text_at(metric, "metric").value_or("")); }
 
 /// Runs over time, disturbed runs apart; each value as `value_of` shows it.
@@ -46,11 +48,20 @@ void add_periods(const Json& metric, const std::function<double(double)>& value_
   }
 }
 
+/// An axis of days, or of times where all runs are of one day.
+Axes axes_over_time(const Json& metric) {
+  const Json& points = list_at(metric, "points");
+  const auto day_of = [](const Json& point) { return format_day(number_at(point, "unix_time_seconds").value_or(0)); };
+  if (points.empty() || day_of(points.front()) != day_of(points.back())) return {.x_text = format_day};
+  return {.x_text = clock_text, .x_name = day_of(points.front()) + ", UTC"};
+}
+
 std::string metric_chart(const Json& metric) {
   const auto as_it_is = [](double value) { return value; };
-  Axes axes{.x_text = format_day, .y_text = axis_text(unit_of(metric))};
+  Axes axes = axes_over_time(metric);
+  axes.y_text = axis_text(unit_of(metric));
   add_periods(metric, as_it_is, axes);
-  return line_chart(text_at(metric, "metric").value_or("") + " over time", runs_of(metric, as_it_is), axes);
+  return line_chart(words_of(metric) + " over time", runs_of(metric, as_it_is), axes);
 }
 
 /// In percent of the median of the last period, with the threshold of change points.
@@ -61,9 +72,12 @@ std::string zoomed_metric_chart(const Json& metric) {
   const double median = bands.empty() ? 0 : number_at(bands.back(), "median").value_or(0);
   if (median <= 0) return {};
   const auto change = [&](double value) { return value / median - 1; };
-  Axes axes{.x_text = format_day, .y_text = percent_text, .zoom = kLeastSpread, .levels = {-kThreshold, kThreshold}};
+  Axes axes = axes_over_time(metric);
+  axes.y_text = percent_text;
+  axes.zoom = kLeastSpread;
+  axes.levels = {-kThreshold, kThreshold};
   add_periods(metric, change, axes);
-  return line_chart(text_at(metric, "metric").value_or("") + " in percent", runs_of(metric, change), axes);
+  return line_chart(words_of(metric) + " in percent", runs_of(metric, change), axes);
 }
 
 std::optional<Section> changes(const Source& source) {
@@ -97,19 +111,20 @@ std::optional<Section> metrics_over_time(const Source& source) {
       "A dot is a run. The band is where 95 % of new runs are expected. A dashed line is a change point. The second "
       "plot of each metric is zoomed: in percent of the median of the last period, with dotted lines at 5 %, the "
       "threshold.");
-  section.table.columns = {"metric", "date", "value", "disturbed", "file"};
+  section.table.columns = {"metric", "UTC", "value", "disturbed", "file"};
   for (const Json& metric : metrics) {
     const std::string changed = text_at(metric, "now.text").value_or("");
     const Json* now = member(metric, "now.value");
-    section.figures.emplace_back(metric_chart(metric),
-                                 fmt::format("{}, {}", text_at(metric, "metric").value_or(""),
-                                             changed.empty() ? shown(now, unit_of(metric)) + " now" : changed));
+    section.figures.emplace_back(
+        metric_chart(metric),
+        fmt::format("{}, {}", words_of(metric), changed.empty() ? shown(now, unit_of(metric)) + " now" : changed));
     section.figures.emplace_back(zoomed_metric_chart(metric), "the same, zoomed");
     for (const Json& point : list_at(metric, "points")) {
-      section.table.rows.push_back(
-          {text_at(metric, "metric").value_or(""), format_day(number_at(point, "unix_time_seconds").value_or(0)),
-           shown(member(point, "value"), unit_of(metric)), shown(member(point, "disturbed"), Unit::none),
-           text_at(point, "file").value_or("")});
+      const double time = number_at(point, "unix_time_seconds").value_or(0);
+      section.table.rows.push_back({text_at(metric, "metric").value_or(""), format_day(time) + ' ' + clock_text(time),
+                                    shown(member(point, "value"), unit_of(metric)),
+                                    shown(member(point, "disturbed"), Unit::none),
+                                    text_at(point, "file").value_or("")});
     }
   }
   section.table = without_empty_columns(section.table);
@@ -149,14 +164,27 @@ std::set<std::string> metrics_of(const Json& nodes) {
   return metrics;
 }
 
-Cell cell_of(const Json& node, const std::string& metric) {
+/// "1.20 GB/s, 95 %"
+std::string rate_of(const Json& rate, const std::string& metric) {
+  const std::string value = shown(member(rate, "value"), unit_of_metric(metric));
+  return fmt::format("{}{}{:.0f} %", value, value.empty() ? "" : ", ",
+                     number_at(rate, "of_median_ratio").value_or(0) * 100);
+}
+
+/// The rate of a node in a metric; null without one.
+const Json* rate_in(const Json& node, const std::string& metric) {
+  const Json& rates = list_at(node, "rates");
+  const auto found = std::ranges::find_if(rates, [&](const Json& rate) { return text_at(rate, "metric") == metric; });
+  return found == rates.end() ? nullptr : &*found;
+}
+
+Cell cell_of(const Json& node, const std::string& metric, const std::string& domain) {
   const std::string name = text_at(node, "name").value_or("");
-  for (const Json& rate : list_at(node, "rates")) {
-    if (text_at(rate, "metric") != metric) continue;
-    const double share = number_at(rate, "of_median_ratio").value_or(0);
-    return {fmt::format("{}: {:.0f} % of the median", name, share * 100), share, is_true(rate, "straggler")};
-  }
-  return {fmt::format("{}: {}", name, text_at(node, "state").value_or("no result")), {}, false};
+  const std::string short_one = short_name(node, domain);
+  const Json* rate = rate_in(node, metric);
+  if (rate == nullptr) return {name + ": " + text_at(node, "state").value_or("no result"), {}, false, short_one};
+  return {fmt::format("{}: {} of the median", name, rate_of(*rate, metric)),
+          number_at(*rate, "of_median_ratio").value_or(0), is_true(*rate, "straggler"), short_one};
 }
 
 /// Nodes by group and name, a map for each of their rates.
@@ -169,6 +197,7 @@ std::optional<Section> fleet_map(const Source& source) {
   for (const Json& node : nodes) {
     groups[text_at(node, "group").value_or("")][text_at(node, "name").value_or("")] = &node;
   }
+  const std::string domain = common_domain(nodes);
   Section section{.heading = "Nodes by stage"};
   section.paragraphs.push_back(
       "A square is a node, in order of groups and names. Pale green is the median of its group or better, red is less "
@@ -179,9 +208,9 @@ std::optional<Section> fleet_map(const Source& source) {
       if (rows.empty() || groups.size() <= kMostRows) {
         rows.push_back({group.empty() ? "no group" : group.substr(group.find('=') + 1), {}});
       }
-      for (const auto& [name, node] : by_name) rows.back().cells.push_back(cell_of(*node, metric));
+      for (const auto& [name, node] : by_name) rows.back().cells.push_back(cell_of(*node, metric, domain));
     }
-    section.figures.emplace_back(heat_map(metric + " of each node", rows), metric);
+    section.figures.emplace_back(heat_map(metric_words(metric) + " of each node", rows), metric_words(metric));
   }
   return section;
 }
@@ -202,20 +231,29 @@ std::optional<Section> fleet_list(const Source& source) {
   const Json& rows = list_at(source.result, "nodes");
   const std::string domain = common_domain(rows);
   std::vector<Bar> bars;
+  std::vector<std::string> gains;
   for (const Json& row : rows) {
     const auto share = number_at(row, "slowest_ratio");
     const bool slow = is_true(row, "straggler") || is_true(row, "gate_missed");
     const bool suspect = text_at(row, "state") == "suspect";
     if (!share || list_at(row, "rates").empty() || bars.size() == (slow || suspect ? kMostBars : kEnough)) continue;
-    bars.push_back({short_name(row, domain),
-                    fmt::format("{:.0f} %, {}", *share * 100, text_at(row, "slowest_metric").value_or("")),
-                    *share,
-                    {},
-                    {},
-                    1.0,
-                    slow      ? Color::bad
-                    : suspect ? Color::unclear
-                              : Color::first});
+    const std::string metric = text_at(row, "slowest_metric").value_or("");
+    const Json* rate = rate_in(row, metric);
+    const auto value = rate == nullptr ? std::nullopt : number_at(*rate, "value");
+    if ((slow || suspect) && value && *share > 0) {
+      gains.push_back(fmt::format("{} +{} ({})", short_name(row, domain),
+                                  shown(*value / *share - *value, unit_of_metric(metric)), metric_words(metric)));
+    }
+    bars.push_back(
+        {short_name(row, domain),
+         fmt::format("{}, {}", rate == nullptr ? percent(*share, false) : rate_of(*rate, metric), metric_words(metric)),
+         *share,
+         {},
+         {},
+         1.0,
+         slow      ? Color::bad
+         : suspect ? Color::unclear
+                   : Color::first});
   }
   if (bars.empty()) return std::nullopt;
   Section section{.heading = "Slowest nodes", .figures = {bar_chart("Lowest rate of each node", bars)}};
@@ -224,6 +262,8 @@ std::optional<Section> fleet_list(const Source& source) {
     section.paragraphs.back() +=
         fmt::format(" The {} slowest of {}; the table has all.", bars.size(), format_count(rows.size(), "node"));
   }
+  if (!gains.empty())
+    section.paragraphs.push_back(fmt::format("Repaired to the median, they add: {}.", fmt::join(gains, ", ")));
   section.table = table_of(without_defaults(rows), {{"node", "name"},
                                                     {"state", "state"},
                                                     {"group", "group"},

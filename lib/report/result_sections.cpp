@@ -340,7 +340,7 @@ std::optional<Section> repeated(const Source& source) {
       return value ? std::optional(*value / median - 1) : std::nullopt;
     };
     ranges.push_back(
-        {metric,
+        {metric_words(metric),
          fmt::format("{} to {}", percent_text(relative("low").value_or(0)), percent_text(relative("high").value_or(0))),
          0, relative("low"), relative("high")});
     for (const Json& repetition : list_at(source.result, "repetitions")) {

@@ -150,9 +150,20 @@ std::string seconds_text(double value) {
   const bool is_tiny = value != 0 && std::abs(value) < kMicroseconds;
   return is_tiny ? fmt::format("{:.3g} us", value * 1e6) : metric_text(value, Unit::seconds);
 }
-std::string percent_text(double value) {
-  constexpr double kLeast = 0.0005;  // a smaller one is shown as 0, which has no sign
-  return std::abs(value) < kLeast ? "0 %" : fmt::format("{:+.3g} %", value * 100);
+std::string percent_text(double value) { return signed_percent(value, 0.0005); }
+std::string clock_text(double unix_seconds) {
+  const auto minutes = static_cast<std::int64_t>(std::floor(unix_seconds / 60)) % (24 * 60);
+  return fmt::format("{:02}:{:02}", minutes / 60, minutes % 60);
+}
+std::string metric_words(std::string_view metric) {
+  std::string words(metric);
+  for (const auto& [part, text] :
+       {std::pair{"_per_second", "/s"}, {"_seconds", ""}, {"_ratio", ""}, {"_", " "}, {".", " "}}) {
+    for (std::size_t at = words.find(part); at != std::string::npos; at = words.find(part, at)) {
+      words.replace(at, std::string_view(part).size(), text);
+    }
+  }
+  return words;
 }
 std::string elapsed_text(double seconds) { return fmt::format("{:.0f} s", seconds); }
 

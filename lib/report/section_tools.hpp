@@ -83,6 +83,11 @@ std::string count_text(double value);
 std::string seconds_text(double value);
 std::string percent_text(double value);
 std::string elapsed_text(double seconds);
+/// "14:05": the time of day in UTC.
+std::string clock_text(double unix_seconds);
+
+/// A metric's name in words: "decode samples/s per core" for "decode.samples_per_second_per_core".
+std::string metric_words(std::string_view metric);
 std::string (*axis_text(Unit unit))(double);
 
 /// The sections of all results, in the order of a page. Defined in the files that are named after their subjects.

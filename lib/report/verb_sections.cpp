@@ -135,6 +135,9 @@ std::optional<Section> supplies(const Source& source) {
                                {"predicted utilization", "predicted_au_ratio", Unit::ratio},
                                {"if each step waits for its batch", "predicted_au_serial_ratio", Unit::ratio},
                                {"GPUs fed", "gpus_fed", Unit::count}});
+  if (const auto cost = number_at(source.result, "idle_cost_per_hour"))
+    section.table.rows.push_back(
+        {"cost of idle GPUs", fmt::format("{:.3g} per hour, {:.3g} per day", *cost, *cost * 24)});
   return section.table.rows.empty() ? std::nullopt : std::optional(section);
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("completion of both programs knows presets, engines, indexes and memor
 TEST_CASE("completion offers a group once, and its verbs as the second word") {
   const shardkit::cli::App app = fake_app(succeed);
   const std::string bash = shardkit::cli::bash_completion(app);
-  CHECK(contains(bash, "compgen -W 'work cache --help --version'"));
+  CHECK(contains(bash, "compgen -W 'work cache help --help --version'"));
   CHECK(contains(bash, "compgen -W 'ls warm --help'"));
   CHECK(contains(bash, "    cache-ls)\n      options='--size "));
   const std::string zsh = shardkit::cli::zsh_completion(app);
@@ -80,11 +80,13 @@ TEST_CASE("completion offers a group once, and its verbs as the second word") {
   const std::string fish = shardkit::cli::fish_completion(app);
   CHECK(contains(fish, "-n __fish_use_subcommand -f -a cache -d 'ls, warm'\n"));
   CHECK(contains(fish, "-n '__fake_at cache' -f -a ls -d 'list what a cache holds'\n"));
+  CHECK(contains(fish, "-n '__fake_at help' -f -a 'exit-codes work cache"));
   CHECK(contains(fish, "-n '__fake_in cache ls' -l depth "));
 }
 
 TEST_CASE("bash completes verbs, groups, their verbs, options and choices") {
-  CHECK(offered_by_bash("fake ''") == "work cache --help --version\n");
+  CHECK(offered_by_bash("fake ''") == "work cache help --help --version\n");
+  CHECK(offered_by_bash("fake help c") == "cache\n");
   CHECK(offered_by_bash("fake ca") == "cache\n");
   CHECK(offered_by_bash("fake cache ''") == "ls warm --help\n");
   CHECK(offered_by_bash("fake cache w") == "warm\n");

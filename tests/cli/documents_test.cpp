@@ -52,7 +52,7 @@ Examples:
 
 All options: fake work --help, or man fake-work
 )");
-  CHECK(run_fake(succeed, {"work", "photos", "--size", "1", "-h"}).exit_code == 0);
+  CHECK(run_fake(succeed, {"work", "photos", "--size", "1MiB", "-h"}).exit_code == 0);
 }
 
 TEST_CASE("-h of a verb without main options shows all of them but the shared ones") {

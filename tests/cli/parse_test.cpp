@@ -113,8 +113,8 @@ TEST_CASE("a name that other verbs give to an option of this purpose is answered
 TEST_CASE("a unit that stands apart from its size is not an operand") {
   CHECK(refused({"x", "--size", "50", "MB"}) == "fake: error: --size: write 50MB without a blank");
   CHECK(refused({"x", "--size", "50", "gib", "y"}) == "fake: error: --size: write 50gib without a blank");
-  CHECK(parsed({"x", "--size", "50", "7MB"}).more == std::vector<std::string>{"7MB"});
-  CHECK(parsed({"x", "--size", "50", "m"}).more == std::vector<std::string>{"m"});
+  CHECK(parsed({"x", "--size", "5000", "7MB"}).more == std::vector<std::string>{"7MB"});
+  CHECK(parsed({"x", "--size", "5000", "m"}).more == std::vector<std::string>{"m"});
   CHECK(parsed({"x", "--samples", "50", "MB"}).more == std::vector<std::string>{"MB"});
 }
 
@@ -141,6 +141,7 @@ TEST_CASE("a value or an operand that is missing is named") {
 TEST_CASE("a value that does not fit is refused with what was expected") {
   CHECK(refused({"x", "--size", "big"}) ==
         "fake: error: --size: 'big' is not a size: expected a number and a unit (examples: 1000, 256MiB, 1.5G)");
+  CHECK(refused({"x", "--size", "10"}).find("--size: 10 B? write 10KiB, 10MiB or 10GiB") != std::string::npos);
   CHECK(refused({"x", "--size", "-1"}).find("'-1' is not a size") != std::string::npos);
   CHECK(refused({"x", "--timeout", "soon"}).find("'soon' is not a duration") != std::string::npos);
   CHECK(refused({"x", "--samples", "-1"}) == "fake: error: --samples: '-1' is not a whole number (digits only)");

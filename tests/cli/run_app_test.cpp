@@ -217,7 +217,7 @@ Usage: fake VERB [operands] [options]
   work   work on a folder
   cache  ls, warm
 
-fake VERB -h shows the main options of a verb, fake VERB --help all.
+Main options of a verb: fake VERB -h; all of them: fake VERB --help
 )");
 }
 

@@ -135,8 +135,7 @@ TEST_CASE("too few shards are a hint with the command, and without a loader that
   loader.line.clear();
   loader.code.clear();
   const std::string report = report_text(answer_run(result), false);
-  CHECK(contains(report,
-                 "\nno DataLoader: there are fewer shards than GPUs, and each GPU needs shards of its own\n" + hint));
+  CHECK(contains(report, "\nno DataLoader: fewer shards than GPUs, and each GPU needs shards of its own\n" + hint));
   CHECK_FALSE(contains(report, "# about"));
 }
 

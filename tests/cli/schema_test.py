@@ -103,7 +103,7 @@ class Shardctl(EnvelopeTest):
             self.expect("plan", 0, photos, "-o", f"{folder}/plan")
             self.expect("convert", 0, photos, f"{folder}/shards")
             self.expect("stage", 0, f"{folder}/shards", f"{folder}/staged", "--lease-id", "job")
-            self.expect("stage", 5, f"{folder}/shards", f"{folder}/none", "--limit", "1")
+            self.expect("stage", 5, f"{folder}/shards", f"{folder}/none", "--limit", "1KiB")
             self.expect("stage", 0, f"{folder}/absent", f"{folder}/none", "--soft-fail")
             self.expect("cache ls", 0, folder, "--long")
             self.expect("cache ls", 4, f"{folder}/absent")

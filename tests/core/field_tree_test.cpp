@@ -16,7 +16,7 @@ struct Options {
   std::uint64_t any = 0;
 
   void describe(FieldList& v) {
-    v.field({"threads", Unit::count, "so many", between(1, 4096)}, threads);
+    v.field({"threads", Unit::count, "so many", 'j', between(1, 4096)}, threads);
     v.field({"block", Unit::bytes, "so large", between(512, 1U << 30U)}, block);
     v.field({"share", Unit::ratio, "so much", above(0, 1)}, share);
     v.field({"wait", Unit::seconds, "so long", between(0.1, 3600)}, wait);
@@ -62,11 +62,11 @@ TEST_CASE("a topic lasts until the next one") {
 }
 
 TEST_CASE("a value outside of its field's range is refused with the option and the range") {
-  CHECK(complaint([](Options& o) { o.threads = 0; }) == "--threads must be from 1 to 4096");
-  CHECK(complaint([](Options& o) { o.threads = 4097; }) == "--threads must be from 1 to 4096");
-  CHECK(complaint([](Options& o) { o.block = 511; }) == "--block must be from 512 to 1GiB");
-  CHECK(complaint([](Options& o) { o.share = 0; }) == "--share must be more than 0 and at most 1");
-  CHECK(complaint([](Options& o) { o.wait = 4000; }) == "--wait must be from 100ms to 1h");
+  CHECK(complaint([](Options& o) { o.threads = 0; }) == "-j, --threads must be from 1 to 4096, not 0");
+  CHECK(complaint([](Options& o) { o.threads = 4097; }) == "-j, --threads must be from 1 to 4096, not 4097");
+  CHECK(complaint([](Options& o) { o.block = 511; }) == "--block must be from 512 to 1GiB, not 511");
+  CHECK(complaint([](Options& o) { o.share = 0; }) == "--share must be more than 0 and at most 1, not 0");
+  CHECK(complaint([](Options& o) { o.wait = 4000; }) == "--wait must be from 100ms to 1h, not 4000s");
 }
 
 TEST_CASE("both ends of a range are accepted, and so is what was not given") {

@@ -241,8 +241,8 @@ double bytes_of_rank(const CheckpointOptions& options, std::uint64_t writers) {
 
 void check_size(const CheckpointOptions& options, std::uint64_t writers) {
   if (options.bytes && (*options.bytes < writers * kCheckpointUnit || *options.bytes > kLargestCheckpoint)) {
-    throw usage_error("--bytes: expected at least 4096 for each writer and at most {}",
-                      format_size(kLargestCheckpoint));
+    throw usage_error("--bytes must be from 4096 for each writer to {}, not {}", exact_size(kLargestCheckpoint),
+                      exact_size(*options.bytes));
   }
 }
 

@@ -308,7 +308,8 @@ std::unique_ptr<ByteSource> open_file(const InputSet& input, const std::string& 
 }
 
 bool file_exists(const InputSet& input, const std::string& path) {
-  return catalog::is_address(path) ? input.inputs->exists(path) : fs::exists(path);
+  std::error_code closed;
+  return catalog::is_address(path) ? input.inputs->exists(path) : fs::exists(path, closed);
 }
 
 std::string file_name(const std::string& path) {

@@ -10,6 +10,8 @@
 namespace shardkit::cli {
 namespace {
 
+constexpr std::string_view kHelpOfHelp = "show the help of a verb or topic";
+
 /// Every option of a verb, the common ones and --help too.
 std::vector<FieldNode> all_options(const CommandDoc& doc) {
   std::vector<FieldNode> options;
@@ -27,6 +29,14 @@ std::vector<FieldNode> all_options(const CommandDoc& doc) {
 std::vector<VerbOrGroup> groups(const App& app) {
   std::vector<VerbOrGroup> words = first_words(app);
   std::erase_if(words, [](const VerbOrGroup& word) { return !word.is_group; });
+  return words;
+}
+
+/// What `help` takes: verbs, groups, shared topics and the exit codes.
+std::string words_of_help(const App& app) {
+  std::string words = "exit-codes";
+  for (const VerbOrGroup& first : first_words(app)) words += fmt::format(" {}", first.word);
+  for (const SharedTopic& topic : app.shared_topics) words += fmt::format(" {}", topic.word);
   return words;
 }
 
@@ -171,11 +181,11 @@ std::string bash_completion(const App& app) {
       "before=\"${{COMP_WORDS[COMP_CWORD-1]}}\" words='' list='' options='' done=''\n  local "
       "verb=\"${{COMP_WORDS[1]}}\"\n  "
       "COMPREPLY=()\n"
-      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '{1} --help --version' -- \"$word\"))\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '{1} help --help --version' -- \"$word\"))\n"
       "    return\n  fi\n  [ \"$before\" = = ] && before=\"${{COMP_WORDS[COMP_CWORD-2]}}\"\n",
       app.name, fmt::join(words, " "));
   for (const VerbOrGroup& group : groups(app)) out += bash_group(group);
-  out += "  case \"$verb\" in\n";
+  out += fmt::format("  case \"$verb\" in\n    help) words='{}' ;;\n", words_of_help(app));
   for (const Command& command : app.commands) out += bash_verb(app, command);
   out += fmt::format(
       "  esac\n  if [ -n \"$words\" ]; then\n    [[ -n \"$list\" && \"$word\" == *,* ]] && done=\"${{word%,*}},\"\n"
@@ -190,10 +200,11 @@ std::string zsh_completion(const App& app) {
   std::string out =
       fmt::format("#compdef {0}\n_{0}() {{\n  if (( CURRENT == 2 )); then\n    local -a verbs=(\n", app.name);
   for (const VerbOrGroup& first : first_words(app)) out += zsh_word(first.word, first.summary());
+  out += zsh_word("help", kHelpOfHelp);
   out +=
       "    )\n    _describe verb verbs\n    return\n  fi\n  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n";
   for (const VerbOrGroup& group : groups(app)) out += zsh_group(group);
-  out += "  case $verb in\n";
+  out += fmt::format("  case $verb in\n    help) compadd {} ;;\n", words_of_help(app));
   for (const Command& command : app.commands) out += zsh_verb(app, command);
   return out + fmt::format("  esac\n}}\n_{0} \"$@\"\n", app.name);
 }
@@ -210,6 +221,9 @@ std::string fish_completion(const App& app) {
     out += fmt::format("complete -c {} -n __fish_use_subcommand -f -a {} -d {}\n", app.name, first.word,
                        fish_quoted(first.summary()));
   }
+  out += fmt::format(
+      "complete -c {0} -n __fish_use_subcommand -f -a help -d {1}\ncomplete -c {0} -n '__{0}_at help' -f -a '{2}'\n",
+      app.name, fish_quoted(kHelpOfHelp), words_of_help(app));
   for (const Command& command : app.commands) out += fish_verb(app, command);
   return out;
 }

@@ -148,7 +148,7 @@ std::string brief_program_help(const App& app, std::size_t width) {
   std::vector<Row> rows;
   for (const VerbOrGroup& word : first_words(app)) rows.push_back({std::string(word.word), word.summary()});
   return headline(app) + "\n" + two_columns(rows, width) +
-         fmt::format("\n{0} VERB -h shows the main options of a verb, {0} VERB --help all.\n", app.name) +
+         fmt::format("\nMain options of a verb: {0} VERB -h; all of them: {0} VERB --help\n", app.name) +
          program_pages(app);
 }
 

@@ -1,4 +1,10 @@
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "catalog/object_location.hpp"
+#include "catalog/swapped_operands.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/field_tree.hpp"
 #include "core/text.hpp"
@@ -8,9 +14,25 @@
 #include "net/url.hpp"
 
 namespace shardkit::dataset {
+namespace {
+
+void refuse_swapped(const UploadOptions& options) {
+  if (options.sources.size() != 1 || !catalog::is_address(options.sources.front()) ||
+      catalog::is_address(options.target))
+    return;
+  UploadOptions other = options;
+  std::swap(other.sources.front(), other.target);
+  catalog::throw_swapped(
+      options.target,
+      fmt::format("'{}' is not a bucket, and '{}' is an address", options.target, without_secrets(other.target)),
+      command_text("shardctl upload", other));
+}
+
+}  // namespace
 
 void check(const UploadOptions& options) {
   check_ranges(options);
+  refuse_swapped(options);
   const net::StoreScheme* scheme = net::find_store_scheme(options.target);
   if (scheme == nullptr || scheme->open_to_write == nullptr) {
     throw usage_error("'{}' is not a bucket; give s3://bucket/prefix or gs://bucket/prefix",

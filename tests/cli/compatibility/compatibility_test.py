@@ -182,13 +182,13 @@ class NodeCache(CompatibilityTest):
         self.assertEqual(self.shardctl("cache", "check", "cache")["errors"], 0)
 
     def test_gc_evicts_all_but_the_leased_set(self):
-        finished = self.program("shardctl", "cache", "gc", "cache", "--limit", "1")
+        finished = self.program("shardctl", "cache", "gc", "cache", "--limit", "0")
         self.assert_error(finished, 5, "evicted 2 folders", "leased by job-1", "shardctl cache release")
         self.assertEqual(sorted(self.sets()), ["leased"])
 
     def test_a_released_set_is_evicted(self):
         self.assertEqual(self.shardctl("cache", "release", "cache", "--lease-id", "job-1")["released"], 1)
-        self.shardctl("cache", "gc", "cache", "--limit", "1")
+        self.shardctl("cache", "gc", "cache", "--limit", "0")
         self.assertEqual(self.sets(), {})
 
     def test_a_leased_set_is_not_replaced(self):

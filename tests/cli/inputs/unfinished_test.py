@@ -177,7 +177,7 @@ class IncompleteSets(FolderTest):
     def test_a_folder_of_something_else_has_no_shards(self):
         shutil.copytree(self.folder / "photos", self.folder / "other")
         (self.folder / "other/.shardkit").mkdir()
-        self.refused_by_all("other", "folder 'other' contains no *.tar file")
+        self.refused_by_all("other", "folder 'other' contains images and no *.tar file")
 
 
 if __name__ == "__main__":

@@ -176,7 +176,8 @@ class Parts(PartsTest):
     def test_targets_without_parts_are_refused_unless_nothing_is_left_to_do(self):
         (self.folder / "empty").mkdir()
         self.assert_error(run("shardctl", "parts", self.folder / "empty"), 4, "is empty")
-        self.assert_error(run("shardctl", "parts", self.source), 4, "contains no *.tar file")
+        self.assert_error(run("shardctl", "parts", self.source), 4, "contains images and no *.tar file",
+                          f"`shardctl convert {self.source} DST`")
         self.convert()
         self.assertTrue(self.parts()["merged"])
         (self.target / "manifest.json").unlink()

@@ -264,6 +264,9 @@ TEST_CASE("options that no upload can follow are refused") {
     return failure_of([&] { check(options); });
   };
   CHECK(refused([](UploadOptions& o) { o.target = "/a/folder"; }).says("is not a bucket"));
+  CHECK(refused([](UploadOptions& o) {
+          o.target = std::exchange(o.sources.front(), o.target);
+        }).says("they look swapped. Nothing was written. In the other order: `shardctl upload "));
   CHECK(refused([](UploadOptions& o) { o.target = "https://host/x"; }) == ErrorCode::usage);
   for (const char* target : {"s3://", "s3://bucket/set*r", "s3://bucket/x.tar", "s3://bucket/q?x", "s3://bucket/a//b"})
     CHECK(refused([&](UploadOptions& o) { o.target = target; }) == ErrorCode::usage);
