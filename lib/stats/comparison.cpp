@@ -230,16 +230,11 @@ std::pair<std::size_t, std::size_t> take_out_lost(MetricSamples& metric) {
   if (metric.better != Better::higher || metric.floor > 0) return {};
   std::pair<std::size_t, std::size_t> lost{std::ranges::count_if(metric.base, is_lost),
                                            std::ranges::count_if(metric.changed, is_lost)};
-  if (!metric.paired) {
-    std::erase_if(metric.base, is_lost);
-    std::erase_if(metric.changed, is_lost);
-    return lost;
+  for (std::size_t i = 0; metric.paired && i < metric.base.size(); ++i) {
+    if (is_lost(metric.base[i]) || is_lost(metric.changed[i])) metric.base[i] = metric.changed[i] = {0};
   }
-  for (std::size_t i = metric.base.size(); i-- > 0;) {
-    if (!is_lost(metric.base[i]) && !is_lost(metric.changed[i])) continue;
-    metric.base.erase(metric.base.begin() + static_cast<std::ptrdiff_t>(i));
-    metric.changed.erase(metric.changed.begin() + static_cast<std::ptrdiff_t>(i));
-  }
+  std::erase_if(metric.base, is_lost);
+  std::erase_if(metric.changed, is_lost);
   return lost;
 }
 

@@ -112,15 +112,6 @@ void add_second(const Json& row, double clock_offset, std::map<std::string, Work
   }
 }
 
-/// That a rate of the run is not a positive number, with its field.
-void check_rates(const std::string& file, const Json& envelope) {
-  for (const ComparedField& metric : compare_metrics()) {
-    const Json* value = is_judged(metric) ? member(envelope, "result." + metric.name()) : nullptr;
-    if (value == nullptr || value->is_null() || (value->is_number() && value->get<double>() >= 0)) continue;
-    throw Error(ErrorCode::usage, At{file}, "'{}': result.{} is {}, not a rate", file, metric.name(), value->dump());
-  }
-}
-
 NodeRun read_run(const std::string& file, const Json& envelope, const std::optional<std::string>& label) {
   NodeRun run;
   run.file = file;
@@ -139,7 +130,6 @@ NodeRun read_run(const std::string& file, const Json& envelope, const std::optio
     if (run.start.empty()) run.start = text_at(envelope, "options.start-at").value_or("together");
   }
   run.sample_bytes = number_at(envelope, "result.read.mean_sample_bytes").value_or(0);
-  check_rates(file, envelope);
   if (label) run.label = text_at(envelope, "host.labels." + *label);
   add_run(file, envelope, run.measured);
   settle(run.measured);

@@ -53,11 +53,17 @@ bool is_too_short(const Json& pipeline) {
 }
 
 /// Its value in the `result` of an envelope of `verb`, or in one of its repetitions. Empty if it is missing, as for
-/// metrics of other verbs.
-std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const Json& result) {
+/// metrics of other verbs. Throws Error{usage} with `file` and the field for anything but a number of at least 0.
+std::optional<double> metric_value(const ComparedField& metric, std::string_view verb, const Json& result,
+                                   const std::string& file) {
   const bool own = metric.verb == verb;
   if (!own && verb != kRun) return std::nullopt;
-  return number_at(result, own ? metric.path : metric.name());
+  const std::string field = own ? metric.path : metric.name();
+  const Json* value = member(result, field);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value->is_number() && value->get<double>() >= 0) return value->get<double>();
+  throw Error(ErrorCode::usage, At{file}, "'{}': result.{} is {}, not a rate or a time", file, field,
+              json_text(*value));
 }
 
 /// Whether --budget ended a checkpoint before all was written: its rate is valid, its times belong to a part.
@@ -75,7 +81,7 @@ void take_values(const Json& result, Measurements& measured) {
     for (const ComparedField& metric : compare_metrics()) {
       if (passes_over_pipeline && metric.verb == kPipeline) continue;
       if (passes_over_times && metric.unit == Unit::seconds) continue;
-      const auto value = metric_value(metric, measured.verb, *repetition);
+      const auto value = metric_value(metric, measured.verb, *repetition, measured.files.back());
       if (!value) continue;
       stats::Runs& runs = measured.values[metric.name()];
       runs.resize(measured.runs.size());
