@@ -663,7 +663,7 @@ TEST_CASE("a job of several nodes needs of each its share, and costs what all of
   options.gpu_hour_cost = 3;
   const ModelResult result = model(options, context);
   CHECK(result.required->samples_per_second == Approx(10240));
-  CHECK(result.required->epoch_seconds.value() == Approx(12.5));
+  CHECK(result.required->epoch_seconds.value() == Approx(25));  // half of the rate is supplied
   CHECK(result.predicted_au_ratio.value() == Approx(0.5));
   CHECK(result.idle_cost_per_hour.value() == Approx(0.5 * 64 * 3));
   CHECK(result.nodes == 8U);
