@@ -173,9 +173,9 @@ TEST_CASE("two single results are overlaid, folders are not") {
 }
 
 TEST_CASE("a history is red while a metric is worse, and each metric has a zoomed plot in percent") {
-  const auto history = [](const char* now, const char* change) {
+  const auto history = [](const char* now, const char* change, double apart = 1e5) {
     Json points = Json::array();
-    for (int i = 0; i < 4; ++i) points.push_back({{"unix_time_seconds", 1e9 + i * 1e5}, {"value", 1e9 + i * 1e7}});
+    for (int i = 0; i < 4; ++i) points.push_back({{"unix_time_seconds", 1e9 + i * apart}, {"value", 1e9 + i * 1e7}});
     const Json band{{"from_seconds", 1e9}, {"to_seconds", 1e9 + 3e5}, {"median", 1e9}, {"low", 9e8}, {"high", 11e8}};
     Json metric{
         {"metric", "read.bytes_per_second"}, {"points", points}, {"bands", {band}}, {"now", {{"verdict", now}}}};
@@ -184,6 +184,7 @@ TEST_CASE("a history is red while a metric is worse, and each metric has a zoome
   };
   CHECK(history("pass", "improved").tone == Tone::neutral);
   CHECK(history("regressed", "improved").tone == Tone::bad);
+  CHECK(has(history("pass", "pass", 3600).sections.back().figures[0].svg, ">04:46</text>"));  // all of one day
   const Page page = history("pass", "regressed");
   CHECK(page.tone == Tone::bad);
   const Section& section = page.sections.back();
