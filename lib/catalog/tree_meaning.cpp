@@ -443,7 +443,7 @@ class SuffixCounts {
     const bool is_split = !is_plain && is_whole(members);
     if (!is_plain) {  // all samples consist of files with suffixes
       std::erase_if(members, [&](const Suffixed& member) { return member.kind.files * 4 < families_ * 3; });
-      if (members.size() < 2 || members.size() > kMostParts || families_ * 4 < samples_ * 3) return;
+      if (members.size() < 2 || members.size() > kMostParts || families_ < 2 || families_ * 4 < samples_ * 3) return;
       images = members.front();
       members.erase(members.begin());
     }
@@ -465,9 +465,10 @@ class SuffixCounts {
  private:
   using Name = std::pair<std::string, std::string>;  ///< suffix and extension
 
-  /// Whether each sample has all of three or more suffixes, so that no class or file stands for itself.
+  /// Whether each sample has all of three or more suffixes, and is not one of a class with several: it then has a folder
+  /// of its name.
   bool is_whole(const std::vector<Suffixed>& members) const {
-    return members.size() > 2 && families_ == samples_ && (!has_classes_ || families_ == folders_) &&
+    return members.size() > 2 && families_ == samples_ && (!has_classes_ || families_ == in_own_folder_) &&
            std::ranges::all_of(members, [&](const Suffixed& member) { return member.kind.files == families_; });
   }
 
@@ -490,7 +491,6 @@ class SuffixCounts {
 
   void add(const std::string& folder, const Entries& files) {
     if (files.empty()) return;
-    ++folders_;
     std::set<std::string_view> stems;
     for (const Entry& file : files) stems.insert(cut(file.path).stem);
     std::map<std::string_view, Entries> samples;
@@ -521,6 +521,7 @@ class SuffixCounts {
   void count(const std::string& folder, std::string_view sample, const Entries& members) {
     ++samples_;
     families_ += members.size() > 1 ? 1 : 0;
+    in_own_folder_ += ('/' + folder).ends_with(fmt::format("/{}/", sample)) ? 1 : 0;
     for (const Entry& member : members) {
       const PathParts parts = cut(member.path);
       std::string_view suffix = parts.stem.substr(sample.size());
@@ -539,8 +540,8 @@ class SuffixCounts {
 
   std::map<Name, Suffixed> names_;
   std::size_t samples_ = 0;
-  std::size_t families_ = 0;  ///< samples of several files
-  std::size_t folders_ = 0;
+  std::size_t families_ = 0;       ///< samples of several files
+  std::size_t in_own_folder_ = 0;  ///< samples in a folder of their name
   bool has_classes_;
 };
 
