@@ -465,7 +465,7 @@ class SuffixCounts {
  private:
   using Name = std::pair<std::string, std::string>;  ///< suffix and extension
 
-  /// Whether each sample has all of three or more suffixes, and is not one of a class with several: it then has a folder
+  /// Whether each sample has all of three or more suffixes, and is not one of a class with several: it has a folder
   /// of its name.
   bool is_whole(const std::vector<Suffixed>& members) const {
     return members.size() > 2 && families_ == samples_ && (!has_classes_ || families_ == in_own_folder_) &&

@@ -101,9 +101,9 @@ add("views of products", photos("chair/*.jpg", ("front", "back", "side")) | phot
 add("img2dataset without labels", {f"0000{n % 2}/0000{n % 2}000{n}.{end}": size for n in range(4)
                                    for end, size in (("jpg", PHOTO), ("txt", "text"), ("json", "{}"))}, "", "4 (jpg json txt)", "--unlabeled")
 add("a flat folder", photos("*.jpg"), "", "5 (jpg)", "--unlabeled")
-add("a flat folder of names with one start", photos("ISIC_*.jpg"), "", "1 (7bc1.jpg a04e.jpg c5d2.jpg e817.jpg jpg)", "--unlabeled")
+add("a flat folder of names with one start", photos("ISIC_*.jpg"), "", "5 (jpg)", "--unlabeled")
 add("views of rooms", {f"{room}/view_{one}.jpg": PHOTO for room in ("hall", "attic") for one in ("left", "right", "up", "down")},
-    "warns: have the names of files", "attic 1, hall 1 (cls jpg left.jpg right.jpg up.jpg)")
+    "warns: have the names of files", "attic 4, hall 4 (cls jpg)")
 add("one class", photos("cat/*.jpg"), "warns: all samples get one label", "cat 5 (cls jpg)")
 add("hidden and system folders", PETS | {".cache/x.jpg": 100, "@eaDir/x.jpg": 100}, "", "cat 4, dog 4 (cls jpg)")
 
@@ -157,7 +157,7 @@ add("KITTI", photos("image_2/*.png") | photos("image_3/*.png") | {f"label_2/{one
     {f"calib/{one}.txt": "P0" for one in IDS}, "is not a class: it has no images, but 5 .txt", "5 (image-3.png label-2.txt png txt)")
 add("VOC", photos("JPEGImages/2007_*.jpg") | {f"Annotations/2007_{one}.xml": "<a/>" for one in IDS} |
     masks("SegmentationClass/2007_*.png", IDS[:2]) | {"ImageSets/Main/train.txt": "2007_3f9a\n"},
-    "leaves out 1 file of 'ImageSets' (1 .txt)", "")
+    "leaves out 1 file of 'ImageSets' (1 .txt)", "5 (jpg segmentation.png? xml)")
 add("COCO in a folder", photos("images/*.jpg", "ab") | {"annotations/instances.json":
     '{"images":[{"id":1,"file_name":"a.jpg"},{"id":2,"file_name":"b.jpg"}],"annotations":[],"categories":[]}'},
     "'src/annotations' is not a class: it has no images, but 1 .json", "2 (jpg json)")
@@ -166,7 +166,7 @@ add("arrays of depth", photos("rgb/*.jpg") | {f"depth/{one}.npy": 100 for one in
 
 # Parts of samples in one folder.
 
-add("ISIC: masks beside images", photos("data/ISIC_*.jpg") | masks("data/ISIC_*_segmentation.png"), "of '*_segmentation.png'", "")
+add("ISIC: masks beside images", photos("data/ISIC_*.jpg") | masks("data/ISIC_*_segmentation.png"), "of '*_segmentation.png'", "data 5 (cls jpg segmentation.png)")
 add("BUSI", photos("benign/benign (*).png", range(5)) | masks("benign/benign (*)_mask.png", range(5)) |
     photos("normal/normal (*).png", range(3)) | masks("normal/normal (*)_mask.png", range(3)), "of '*_mask.png'", "benign 5, normal 3 (cls mask.png png)")
 add("several masks of an image", photos("a/*.png") | masks("a/*_mask_1.png") | masks("a/*_mask_2.png"), "of '*_mask*.png'", "a 5 (cls mask.0.png mask.1.png png)")
