@@ -562,6 +562,7 @@ void find_wrappers(const ImageFolderScan& scan, const Folders& folders, std::vec
   constexpr std::size_t most_folds = 20;
   const bool are_folds = names.size() <= most_folds && are_numbered(names) && has_letter(names.front());
   const std::vector<std::string> both(common.begin(), common.end());
+  if (!are_folds && are_numbered(both)) return;  // clips, say
   found.push_back({Kind::wrappers,
                    are_folds,
                    fmt::format("{} contain no images but folders, and have {} of these in common: {}", listed(names, 3),

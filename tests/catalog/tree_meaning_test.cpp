@@ -234,4 +234,5 @@ TEST_CASE("class folders with the same folders in them are folds if their names 
   CHECK(of({"cats/indoor", "cats/outdoor", "dogs/indoor", "dogs/outdoor"}) == "ambiguous wrappers");
   CHECK(of({"0/indoor", "0/outdoor", "1/indoor", "1/outdoor"}) == "ambiguous wrappers");
   CHECK(of({"n1/images", "n2/images"}).empty());
+  CHECK(of({"run/clip1", "run/clip2", "walk/clip1", "walk/clip2"}).empty());
 }
