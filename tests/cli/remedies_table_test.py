@@ -615,7 +615,7 @@ class Table(RemedyTest):
                 loop.unlink()
                 path.mkdir()
             refused = self.call("shardctl", "convert", "src", self.shards)
-            self.assert_error(refused, 4, path)
+            self.assert_error(refused, 4, path.relative_to(self.folder))
             self.assertNotIn("`", refused.stderr)
 
     def test_a_shard_of_something_else_is_moved_away_and_not_written_into_the_set(self):
