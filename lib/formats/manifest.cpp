@@ -195,7 +195,9 @@ Manifest join_manifests(Manifest earlier, const Manifest& added) {
   std::map<std::string, std::size_t> positions;
   for (std::size_t i = 0; i < earlier.classes.size(); ++i) positions.emplace(earlier.classes[i].name, i);
   for (const ManifestClass& item : added.classes) {
-    const auto [position, is_new] = positions.try_emplace(name_in_manifest(item.name), earlier.classes.size());
+    const std::string replaced = as_utf8(item.name);  // as earlier versions wrote it
+    const std::string name = positions.contains(replaced) ? replaced : name_in_manifest(item.name);
+    const auto [position, is_new] = positions.try_emplace(name, earlier.classes.size());
     if (is_new) {
       earlier.classes.push_back(item);
     } else {

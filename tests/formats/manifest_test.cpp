@@ -91,6 +91,13 @@ TEST_CASE("equal manifests are equal bytes") { CHECK(write_manifest(example()) =
 TEST_CASE("a class name that is not UTF-8 does not stop the manifest") {
   const std::string text = changed([](Manifest& m) { m.classes[0].name = "c\xff"; });
   CHECK(read_manifest(text, "m.json").classes[0].name == "c~FF");
+  for (const char* before : {"c~FF", "c\xef\xbf\xbd"}) {  // the latter is of an earlier version
+    Manifest earlier = example();
+    Manifest added = example();
+    earlier.classes[0].name = before;
+    added.classes[0].name = "c\xff";
+    CHECK(join_manifests(earlier, added).classes.size() == earlier.classes.size());
+  }
 }
 
 TEST_CASE("every kind of damage is named by its field") {

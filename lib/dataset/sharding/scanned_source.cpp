@@ -302,7 +302,7 @@ void warn_of_shared_sidecars(const ScannedSource& source, Context& context) {
 }
 
 /// --resize changes the image, but nothing that describes its pixels.
-void refuse_resized_parts(const ScannedSource& source, const ShardingOptions& options) {
+void check_resized_parts(const ScannedSource& source, const ShardingOptions& options, Context& context) {
   if (!options.resize) return;
   const auto refuse = [](const std::string& what) {
     throw usage_error(
@@ -310,14 +310,22 @@ void refuse_resized_parts(const ScannedSource& source, const ShardingOptions& op
         "before the convert, or leave out --resize",
         what);
   };
+  std::uint64_t described = 0;
   for (const catalog::ScannedClass& owner : source.scan.classes) {
     for (const catalog::ScannedMember& member : owner.members) {
       const std::string path = owner.path_of(member.file);
+      described += path.ends_with(".json") || path.ends_with(".xml") ? 1 : 0;
       if (catalog::is_image_name(path)) refuse(fmt::format("its field '{}'", source.images.path_of(path)));
     }
   }
   for (const std::string& table : {options.metadata, options.images.list}) {
     if (catalog::is_coco_name(table)) refuse(fmt::format("the boxes and masks of '{}'", table));
+  }
+  if (described > 0) {
+    context.warn("resize_beside_text",
+                 "{} beside resized images stay as they are: pixel positions in them describe "
+                 "the larger images",
+                 format_count(described, ".json or .xml file"));
   }
 }
 
@@ -430,7 +438,7 @@ ScannedSource scan_source(const catalog::SourceFolder& images, const ShardingOpt
   warn_of_alike_classes(source, context);
   catalog::choose_keys(source.scan);
   warn_of_shared_sidecars(source, context);
-  refuse_resized_parts(source, options);
+  check_resized_parts(source, options, context);
   source.labels = labels_of(source.scan, class_map, set.classes, options.class_map);
   source.scan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return source;

@@ -227,6 +227,10 @@ class Kept(FolderTest):
         self.image("src/c/a.jpg", "src/c/a_mask.png")
         self.refused(2, "convert", "src", "out", "--sidecar", "_mask.png", "--resize", "32", texts=["a_mask.png"])
         self.image("plain/a.jpg")
+        self.shardctl("synth", "real", "--classes", "1", "--per-class", "1")
+        for path in (self.folder / "real").glob("*/*"):
+            path.with_suffix(".json").write_text('{"box": [1, 2, 3, 4]}')
+        self.assertIn("resize_beside_text", self.codes("convert", "real", "resized", "--resize", "32"))
         self.write_file("c.json", json.dumps({"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": [], "categories": []}))
         self.refused(2, "convert", "plain", "out", "--unlabeled", "--metadata", "c.json", "--resize", "32",
                      texts=["boxes and masks of 'c.json'"])
