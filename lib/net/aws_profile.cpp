@@ -41,16 +41,8 @@ std::optional<std::string> kept_as(std::string_view line, bool is_config) {
   return std::string(name);
 }
 
-/// "~/x" and "$HOME/x"; other variables are not replaced.
-std::string expanded(const std::string& path, const std::string& home) {
-  for (const std::string_view start : {"~/", "$HOME/", "${HOME}/"}) {
-    if (path.starts_with(start)) return home + "/" + path.substr(start.size());
-  }
-  return path;
-}
-
-/// Reads a file as Python's configparser does, because botocore is the owner of the format: a line that is indented
-/// more than the setting above it goes on with that. Other SDKs cut values at " #", and so does this.
+/// Reads a file as botocore, its owner, does by Python's configparser: a line that is indented more than the setting
+/// above it goes on with that. Other SDKs cut values at " #", and so does this.
 class ProfileReader {
  public:
   ProfileReader(bool is_config, const std::string& file, std::map<std::string, AwsProfile>& profiles)
@@ -69,24 +61,28 @@ class ProfileReader {
       name_.clear();
       return;
     }
-    const std::size_t sign = content.find_first_of("=:");
-    if (sign == std::string_view::npos || profile_ == nullptr) refuse(content);
-    name_ = lower_case(system::trimmed(content.substr(0, sign)));
-    (*profile_)[name_] = value_of(content.substr(sign + 1));
+    if (profile_ == nullptr) refuse(content);
+    name_ = set("", content, "=:");
     is_section_ = profile_->at(name_).empty();
   }
 
  private:
   /// Settings of a nested section, or more of a value.
   void go_on(std::string_view content) {
-    if (!is_section_) {
+    if (is_section_) {
+      set(name_ + ".", content, "=");
+    } else {
       (*profile_)[name_] += fmt::format("\n{}", content);
-      return;
     }
-    const std::size_t sign = content.find('=');
+  }
+
+  /// Returns the name.
+  std::string set(const std::string& section, std::string_view content, const char* signs) {
+    const std::size_t sign = content.find_first_of(signs);
     if (sign == std::string_view::npos) refuse(content);
-    const std::string name = lower_case(system::trimmed(content.substr(0, sign)));
-    (*profile_)[fmt::format("{}.{}", name_, name)] = value_of(content.substr(sign + 1));
+    const std::string name = section + lower_case(system::trimmed(content.substr(0, sign)));
+    (*profile_)[name] = value_of(content.substr(sign + 1));
+    return name;
   }
 
   static std::string value_of(std::string_view text) {
@@ -130,13 +126,22 @@ void read_profiles(std::string_view text, bool is_config, const std::string& fil
 AwsProfiles::AwsProfiles(const CloudEnvironment& around) {
   const std::string home = around.environment("HOME").value_or("");
   const auto path = [&](const char* variable, const char* name) {
-    const auto given = around.environment(variable);
-    return given ? expanded(*given, home) : fmt::format("{}/.aws/{}", home, name);
+    const std::string given = around.environment(variable).value_or(fmt::format("~/.aws/{}", name));
+    for (const std::string_view start : {"~/", "$HOME/", "${HOME}/"})
+      if (given.starts_with(start)) return fmt::format("{}/{}", home, given.substr(start.size()));
+    return given;
   };
   const std::string config = path("AWS_CONFIG_FILE", "config");
   const std::string credentials = path("AWS_SHARED_CREDENTIALS_FILE", "credentials");
   read_profiles(around.file(config).value_or(""), true, config, profiles_);
-  read_profiles(around.file(credentials).value_or(""), false, credentials, profiles_);
+  std::map<std::string, AwsProfile> keys;
+  read_profiles(around.file(credentials).value_or(""), false, credentials, keys);
+  for (const auto& [name, settings] : keys) {
+    AwsProfile& profile = profiles_[name];  // keys are never of two files
+    if (settings.contains("aws_access_key_id"))
+      for (const char* key : {"aws_access_key_id", "aws_secret_access_key", "aws_session_token"}) profile.erase(key);
+    for (const auto& [key, value] : settings) profile[key] = value;
+  }
   file_names_ = fmt::format("'{}' and '{}'", config, credentials);
 }
 

@@ -252,8 +252,8 @@ class InstanceMetadata {
  public:
   explicit InstanceMetadata(const CloudEnvironment& around) : around_(around) {}
 
-  /// The text "" for the first version of the service, which asks for no token: to those that do not know the request,
-  /// and if the answer is lost, because it may not go through as many hosts as a container has. Empty for a refusal.
+  /// "" for the first version of the service, which has no tokens, also if the answer is lost: it may go through fewer
+  /// hosts than a container has. Empty for a refusal.
   std::optional<std::string> session_token(const std::stop_token& stop) const {
     HttpRequest request = local_request(url("/latest/api/token"), kInstanceTime);
     request.method = "PUT";

@@ -345,8 +345,7 @@ HttpResponse HttpPool::send(const HttpRequest& request, const HeadHandler& on_he
     if (*code != CURLE_OK) throw transfer_error(*code, connection->detail(), request.url, options_, failure);
     if (!transfer.reader.has_head()) throw transfer_error(CURLE_WEIRD_SERVER_REPLY, "", request.url, options_);
   }
-  const HttpResponse& answer = transfer.reader.response();
-  if (answer.status == 407) throw Error(*proxy_refusal(answer.status, request.url, options_));
+  if (transfer.reader.response().status == 407) throw Error(*proxy_refusal(407, request.url, options_));
   note_rate(transfer, system::system_clock().monotonic() - start);
   const std::scoped_lock lock(mutex_);
   idle_.push_back(std::move(connection));

@@ -24,8 +24,8 @@ struct StoreAccess {
   std::stop_token stop = {};  ///< ends waits of calls without a token of their own
 };
 
-/// An ETag as a version: with quotes, also if a store leaves them out in its listings. A weak one, W/"x", stays weak: it
-/// is never sent as a condition and proves no bytes.
+/// An ETag as a version: with quotes, also if a listing has none. A weak one is never sent as a condition and proves
+/// nothing.
 std::string version_of_etag(std::string_view etag);
 /// Whether both may be of one object: one is unknown, or they differ at most in being weak.
 bool is_same_version(std::string_view a, std::string_view b);

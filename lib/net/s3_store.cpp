@@ -52,6 +52,16 @@ Url aws_endpoint(const S3Settings& settings, std::string_view service) {
   return url;
 }
 
+/// That of the profile's services, else its own. Throws Error{usage} for services that are in no file.
+std::string configured_endpoint(const AwsProfiles& profiles, const std::string& profile) {
+  const std::string services = profiles.get(profile, "services");
+  const std::string section = services_section(services);
+  if (!services.empty() && !profiles.contains(section))
+    throw usage_error("profile '{}' names {}, which is not in {}", profile, section, profiles.file_names());
+  const std::string for_s3 = profiles.get(section, "s3.endpoint_url");
+  return for_s3.empty() ? profiles.get(profile, "endpoint_url") : for_s3;
+}
+
 }  // namespace
 
 S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around) {
@@ -78,19 +88,14 @@ S3Settings s3_settings(const S3Options& options, const CloudEnvironment& around)
   settings.requester_pays = options.requester_pays;
   settings.of_new_objects = options.of_new_objects;
   settings.virtual_hosts = options.virtual_hosts || profiles.get(profile, "s3.addressing_style") == "virtual";
-  const std::string for_s3 = profiles.get(services_section(profiles.get(profile, "services")), "s3.endpoint_url");
-  const auto endpoint = first_of(options.endpoint_url, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"},
-                                 for_s3.empty() ? profiles.get(profile, "endpoint_url") : for_s3);
   const bool ignores = is_set("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls");
-  if (!options.endpoint_url.empty() || (!endpoint.empty() && !ignores)) settings.endpoint = parse_endpoint(endpoint);
+  std::string endpoint = options.endpoint_url;
+  if (!ignores) endpoint = first_of(endpoint, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, "");
+  if (!ignores && endpoint.empty()) endpoint = configured_endpoint(profiles, profile);
+  if (!endpoint.empty()) settings.endpoint = parse_endpoint(endpoint);
   settings.fips = is_set("AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint");
   settings.dual_stack = is_set("AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint") ||
                         lower_case(profiles.get(profile, "s3.use_dualstack_endpoint")) == "true";
-  if (settings.endpoint && (settings.fips || settings.dual_stack)) {
-    throw usage_error(
-        "an endpoint URL excludes FIPS and dual-stack endpoints; use one of AWS_ENDPOINT_URL, "
-        "use_fips_endpoint and use_dualstack_endpoint");
-  }
   if (lower_case(profiles.get(profile, "s3.use_accelerate_endpoint")) == "true") {
     throw Error(ErrorCode::unsupported, "use_accelerate_endpoint is not supported; set it to false in the profile");
   }

@@ -392,13 +392,10 @@ class Redaction {
 
   /// "filer:/export", "//server/share", "10.0.0.1:6789,10.0.0.2:6789:/", "10.0.0.1@o2ib:/scratch", "user@cluster.fs=/"
   void add_source(const std::string& source) {
-    if (source.find_first_of(":@") == std::string::npos && !source.starts_with("//")) {
-      if (source.find('/') != std::string::npos) add_phrase(source, "path");
-      return;
-    }
-    add_phrase(source, "path");
-    std::string_view servers = source;
-    servers.remove_prefix(servers.find_first_not_of('/'));
+    const bool is_remote = source.find_first_of(":@") != std::string::npos || source.starts_with("//");
+    if (is_remote || source.find('/') != std::string::npos) add_phrase(source, "path");
+    std::string_view servers = is_remote ? source : std::string_view();
+    servers.remove_prefix(std::min(servers.find_first_not_of('/'), servers.size()));
     servers = servers.substr(0, servers.find('/'));
     for (std::size_t at = 0; at < servers.size();) {
       const std::size_t end = std::min(servers.find_first_of(",:@=", at), servers.size());

@@ -84,9 +84,8 @@ struct DiskCounters {
   bool operator==(const DiskCounters&) const = default;
 };
 
-/// The counters of the whole disks below a device, summed, so that other partitions and volumes on them count. The share
-/// of the time in which they were busy is their mean. With NVMe multipath, the devices of the paths count. Bytes that go
-/// through an md array count once, although it writes them to several disks. Empty for a device without a line there,
+/// The counters of the whole disks below a device, summed, with other partitions and volumes. Busy is their mean.
+/// With NVMe multipath, the paths count. Bytes through an md array count once. Empty for a device without a line there,
 /// such as a network file system, and if all are 0, because then the kernel does not count here.
 std::optional<DiskCounters> read_disk_counters(const std::string& device, const Probe& probe = live_probe());
 
@@ -97,8 +96,8 @@ struct DiskMoment {
 };
 DiskMoment look_at_disk(const std::string& device, const Probe& probe = live_probe());
 
-/// What was counted between two moments. Empty if that is unknown: without counters, after they started again, or if
-/// they are smaller than what this process read, which is then not counted there.
+/// What was counted between two moments. Empty without counters, after they started again, or if they are smaller than
+/// what this process read, which is then not counted there.
 std::optional<DiskCounters> disk_growth(const DiskMoment& before, const DiskMoment& after);
 
 }  // namespace shardkit::system

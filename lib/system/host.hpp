@@ -68,8 +68,7 @@ struct KernelFacts {
 
 KernelFacts read_kernel(const Probe& probe = live_probe());
 
-/// The UID of the pod that this process runs in: the kubelet mounts /etc/hosts and the termination log of each container
-/// from the folder of its pod. Empty outside of a pod.
+/// The UID of this process's pod: the kubelet mounts /etc/hosts and the termination log from its folder. Empty if none.
 std::string pod_uid(const Probe& probe = live_probe());
 
 /// The node's name for its scheduler: SLURMD_NODENAME, else NODE_NAME (a Kubernetes convention), else the host name.

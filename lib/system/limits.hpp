@@ -43,8 +43,7 @@ struct CgroupUse {
 /// container.
 CgroupUse read_cgroup_use(const Probe& probe = live_probe(), const std::string& process = "self");
 
-/// Bytes that the control groups of this process still allow, from its own upwards: what is free, and the page cache of
-/// files, which the kernel drops first. Empty without a limit.
+/// Bytes that the control groups of this process still allow, counting cached files as free. Empty without a limit.
 std::optional<std::uint64_t> free_group_memory(const Probe& probe = live_probe());
 
 /// CPUs available to the process: min(affinity mask, max(1, floor(cgroup cpu.max))), cgroup v1 or v2. At least 1.

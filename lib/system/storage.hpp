@@ -25,8 +25,8 @@ struct Mount {
 /// The mounts that this process sees, in mount order; empty if /proc is not available.
 std::vector<Mount> read_mounts(const Probe& probe = live_probe());
 
-/// The mount of a path, by its id, so that a mount that another one hides is not taken. If the kernel gives no id, by the
-/// number of the file system; subvolumes of btrfs have others. Empty if neither leads to a mount.
+/// The mount of a path by its id, so that a hidden one is not taken; without an id by the number of its file system,
+/// which is another one for subvolumes of btrfs. Empty if neither leads to a mount.
 std::optional<Mount> mount_of(const std::string& path, const Probe& probe);
 
 /// A name in /proc/self/mountinfo or mountstats, which have blanks and backslashes as three octal digits.
@@ -44,7 +44,7 @@ struct FreeSpace {
   std::uint64_t files = UINT64_MAX;  ///< inodes; the largest number where the file system makes them as it needs them
 };
 
-/// Of the file system where `folder` is, or will be; in memory, at most what the control group allows. Throws Error{denied, io}.
+/// Of the file system where `folder` is, or will be; in memory, of the control group too. Throws Error{denied, io}.
 FreeSpace free_space(const std::string& folder);
 std::uint64_t free_bytes(const std::string& folder);
 
@@ -86,8 +86,7 @@ BlockDevice device_of(const Mount& mount, const Probe& probe);
 /// Whether other machines use a file system, too: then locks may not reach all its users.
 enum class Locality { local, unknown, remote };
 
-/// By the type of a mount, such as "nfs4". Only types that are known to be local are. What a FUSE program serves is
-/// unknown; fuse_kind() knows some.
+/// By the type of a mount, such as "nfs4". fuse_kind() knows some of those that are unknown here.
 Locality locality_of(const std::string& file_system);
 
 /// True if a file's bytes come from another machine or through a user-space server: data that is cold here may be warm

@@ -12,8 +12,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from support import needs  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli/support"))
+import needs  # noqa: E402
 
 needs.need("pycocotools")
 from pycocotools.coco import COCO  # noqa: E402

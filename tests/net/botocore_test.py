@@ -10,8 +10,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from support import needs  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli/support"))
+import needs  # noqa: E402
 
 needs.need("botocore")
 import botocore.config  # noqa: E402
@@ -23,6 +23,9 @@ SEEDS = int(os.environ.get("BOTOCORE_SEEDS", "500"))
 LOADER = botocore.loaders.create_loader()
 PROFILES = ["default", "work", "my work"]
 
+# botocore refuses what no host exists for. Ours names the host, which is not found. A profile "default" may be missing.
+REFUSED_BY_BOTOCORE = ["FIPS is enabled but", "DualStack is enabled but", "Partition does not support", "profile (default)"]
+
 # Words that botocore reads in another way, and why ours is kept.
 DIFFERENT = {
     " # here": "botocore takes a comment behind a value for a part of it; the other SDKs do not",
@@ -32,7 +35,7 @@ DIFFERENT = {
 
 def setting(chance, name, value):
     """A line of a file, with one of the signs that configparser knows."""
-    return f"{name}{chance.choice([' = ', '=', ': ', ' : ', '\t=\t'])}{value}"
+    return name + chance.choice([" = ", "=", ": ", " : ", "\t=\t"]) + value
 
 
 def profile_lines(chance, profile, keys):
@@ -116,14 +119,30 @@ class Owner:
         self.session = botocore.session.Session()
         self.session.register_component("data_loader", LOADER)
 
+    @staticmethod
+    def url_asked(client):
+        """Where a request would go."""
+        asked = []
+
+        def stop(request, **_):
+            asked.append(request.url)
+            raise InterruptedError
+
+        client.meta.events.register("before-send.s3", stop)
+        try:
+            client.get_object(Bucket="my-bucket", Key="key")
+        except InterruptedError:
+            pass
+        return asked[0]
+
     def answer(self):
         try:
             keys = self.session.get_credentials()
             client = self.session.create_client("s3", aws_access_key_id="x", aws_secret_access_key="y")
-            url = client.generate_presigned_url("get_object", Params={"Bucket": "my-bucket", "Key": "key"})
+            url = self.url_asked(client)
             keys = keys and keys.get_frozen_credentials()
             return {"region": client.meta.region_name.replace("aws-global", "us-east-1"),
-                    "url": url.split("?")[0],
+                    "url": url.split("?")[0].replace(".s3.amazonaws.com/", ".s3.us-east-1.amazonaws.com/").replace("//s3.amazonaws.com/", "//s3.us-east-1.amazonaws.com/"),
                     "authorities": self.session.get_config_variable("ca_bundle") or "",
                     "key": keys.access_key if keys else "",
                     "token": (keys.token or "") if keys else ""}
@@ -152,6 +171,8 @@ class AgainstBotocore(unittest.TestCase):
             os.environ.clear()
             os.environ.update(before)
         ours = self.ours(environment)
+        if any(words in owners.get("error", "") for words in REFUSED_BY_BOTOCORE):
+            return True, owners, ours
         if "error" in owners or "error" in ours:
             return "error" in owners and "error" in ours, owners, ours
         ours["url"] = ours["url"].split("?")[0]

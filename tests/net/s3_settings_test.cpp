@@ -47,9 +47,30 @@ TEST_CASE("an endpoint for S3 in the services of the profile is more than its ge
       "  endpoint_url = http://other\ns3 =\n  endpoint_url = http://lab:9000\n"
       "[profile lost]\nservices = missing\nendpoint_url = http://general\n";
   CHECK(s3_settings({}, cloud.around()).endpoint->authority() == "lab:9000");
-  CHECK(s3_settings({"lost", "", "", false}, cloud.around()).endpoint->host == "general");
+  CHECK(failure_of([&] { s3_settings({"lost", "", "", false}, cloud.around()); }).says("[services missing]"));
   cloud.variables["AWS_ENDPOINT_URL"] = "http://variable";
   CHECK(s3_settings({}, cloud.around()).endpoint->host == "variable");
+}
+
+TEST_CASE(
+    "FIPS, dual stack, path style and partitions are parts of the host's name, and an endpoint is more than these") {
+  FakeCloud cloud;
+  cloud.files["/home/me/.aws/config"] =
+      "[default]\nuse_fips_endpoint = true\nuse_dualstack_endpoint = true\nca_bundle = /ca.pem\n"
+      "[profile china]\nregion = cn-north-1\ns3 =\n  addressing_style = path\n"
+      "[profile fast]\ns3 =\n  use_accelerate_endpoint = true\n";
+  const S3Settings strict = s3_settings({}, cloud.around());
+  CHECK(url(strict, "bucket", "k") == "https://bucket.s3-fips.dualstack.us-east-1.amazonaws.com/k");
+  CHECK(strict.authorities == "/ca.pem");
+  CHECK(url(s3_settings({"china", "", "", false}, cloud.around()), "bucket", "k") ==
+        "https://s3.cn-north-1.amazonaws.com.cn/bucket/k");
+  CHECK(failure_of([&] { s3_settings({"fast", "", "", false}, cloud.around()); }) == ErrorCode::unsupported);
+  cloud.variables["AWS_ENDPOINT_URL"] = "http://general";
+  CHECK(url(s3_settings({}, cloud.around()), "bucket", "k") == "http://general/bucket/k");
+  cloud.variables["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "true";
+  CHECK_FALSE(s3_settings({}, cloud.around()).endpoint);
+  cloud.variables["AWS_REGION"] = "eu west";
+  CHECK(failure_of([&] { s3_settings({}, cloud.around()); }) == ErrorCode::usage);
 }
 
 TEST_CASE("the profile may say that buckets have their own hosts") {

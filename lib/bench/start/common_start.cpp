@@ -284,15 +284,12 @@ NodeNames::NodeNames(std::vector<std::string> of_scheduler, const std::vector<st
 
 std::string NodeNames::of(const std::string& name) const {
   const auto same = by_short_name_.find(short_name(name));
-  if (same == by_short_name_.end()) return name;
-  std::set<std::string> all = same->second;
-  all.insert(name);
-  const bool has_short = all.contains(same->first);
-  if (all.size() - (has_short ? 1 : 0) > 1) return name;
-  for (const std::string& known : all) {
-    if (std::ranges::find(of_scheduler_, known) != of_scheduler_.end()) return known;
-  }
-  return has_short ? same->first : name;
+  std::set<std::string> all{name};
+  if (same != by_short_name_.end()) all.insert(same->second.begin(), same->second.end());
+  const std::string& first = *all.begin();  // the short one, if it is there
+  if (all.size() > (first == short_name(name) ? 2 : 1)) return name;
+  const auto known = std::ranges::find_first_of(of_scheduler_, all);
+  return known == of_scheduler_.end() ? first : *known;
 }
 
 double parse_start(const std::string& text) {

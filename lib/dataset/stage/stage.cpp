@@ -727,10 +727,9 @@ void StageResult::take(const std::map<std::string, Error>& failures) {
   for (const auto& [name, error] : failures | std::views::take(kMostFailedNamed)) {
     if (&error != &worst) others += fmt::format("{} '{}'", others.empty() ? "; also failed:" : ",", name);
   }
-  const std::string count = failed < files ? fmt::format("{} of {} failed, the others are staged, without a marker",
-                                                         failed, format_count(files, "file"))
-                                           : fmt::format("{} failed, none is staged", format_count(failed, "file"));
-  failure = Error(worst.code(), At{worst.path(), worst.offset()}, "{}: {}{}{}", count, worst.what(), others,
+  const char* outcome = failed < files ? "the others are staged, without a marker" : "none is staged";
+  failure = Error(worst.code(), At{worst.path(), worst.offset()}, "{} of {} failed, {}: {}{}{}", failed,
+                  format_count(std::max(files, failed), "file"), outcome, worst.what(), others,
                   failed > kMostFailedNamed ? ", ..." : "");
 }
 
