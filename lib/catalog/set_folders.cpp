@@ -207,6 +207,26 @@ std::string metadata_of(const SourceFolder& source, const std::string& set, cons
   return found.empty() ? found : " --metadata " + shell_word(source.path_of(found));
 }
 
+/// The commands for sets with the files of the folders beside them, such as train_images and train_masks; else empty.
+std::string advice_for_parts(const SourceFolder& source, const std::vector<std::string>& sets,
+                             const std::vector<std::string>& others) {
+  std::string text;
+  for (const std::string& set : sets) {
+    TreeEvidence parts{TreeEvidence::Kind::parts, true, {}, {}, set};
+    const auto command = [&] { return command_for_parts(source, parts, sets.size() > 1 ? set : ""); };
+    std::vector<std::string> matching;
+    for (const std::string& other : others) {
+      parts.others = {other};
+      std::string word;
+      if (around_set(other, word).empty() || lower_case(set).find(word) == std::string::npos) continue;
+      if (command().find(" --field ") != std::string::npos) matching.push_back(other);
+    }
+    parts.others = matching;
+    if (!matching.empty()) text += (text.empty() ? "" : " and ") + command();
+  }
+  return text;
+}
+
 /// What to do with sets of images without class folders.
 std::string advice_for_unlabeled(const SourceFolder& source, const std::string& set,
                                  const std::vector<std::string>& others) {
@@ -276,7 +296,9 @@ void refuse_unclear_folders(const SourceFolder& source, const SetFolders& found,
   std::ranges::copy_if(sets, std::back_inserter(with_classes),
                        [&](const std::string& set) { return !class_folders(source, set).empty(); });
   text += sets.size() == 1 ? ", which is not a class: " : ", which are not classes: ";
-  text += with_classes.empty()
+  const std::string parts = with_classes.empty() ? advice_for_parts(source, sets, others) : "";
+  text += !parts.empty() ? parts
+          : with_classes.empty()
               ? advice_for_unlabeled(source, sets.front(), others)
               : advice_for_names(source, sets, with_classes, others) + advice_for_labeled(source, with_classes);
   throw Error(ErrorCode::usage, fmt::format("{}. {}", text, if_classes(source)), source.path);

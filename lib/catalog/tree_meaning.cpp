@@ -696,7 +696,8 @@ void refuse_class_without_images(const SourceFolder& source, const ImageFolderSc
     most = matched;
   }
   std::erase(parts.others, parts.images);
-  const std::string command = most > 0 || with_images == 1 ? command_for_parts(source, parts, set) : "";
+  std::string command = most > 0 || with_images == 1 ? command_for_parts(source, parts, set) : "";
+  if (!command.empty() && !set.empty()) command += ", and the same for the other sets";
   throw Error(
       ErrorCode::usage, At{path}, "'{}' is not a class: it has no images, but {}{}; {}", path, kinds_text(files),
       most > 0 ? fmt::format(", {} of which {} named like images in '{}'", most, most == 1 ? "is" : "are", parts.images)

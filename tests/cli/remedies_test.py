@@ -533,10 +533,11 @@ class SetsAsClasses(RemedyTest):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes((fake_png if name.endswith(".png") else fake_jpeg)(name.encode()))
 
-    def refused(self):
-        """The commands of the refusal, which is that of plan, too."""
+    def refused(self, several=False):
+        """The commands of the refusal, which is that of plan, too, except for `several` sets."""
         commands = self.advised(self.call("shardctl", "convert", self.source, "DST"), 2)
-        self.assertEqual(self.advised(self.call("shardctl", "plan", self.source, "-o", "PLAN"), 2), commands)
+        if not several:
+            self.assertEqual(self.advised(self.call("shardctl", "plan", self.source, "-o", "PLAN"), 2), commands)
         self.assertFalse((self.folder / "DST").exists())
         return commands
 
@@ -569,7 +570,8 @@ class SetsAsClasses(RemedyTest):
 
     def test_parts_of_samples_are_put_together_as_the_refusal_says(self):
         for files, expected in (
-                ("images/1.jpg images/2.jpg masks/1.png", {"1": "jpg mask.png", "2": "jpg"}),
+                ("images/p.jpg images/q.jpg images/r.jpg masks/p.png masks/q.png",
+                 {"p": "jpg mask.png", "q": "jpg mask.png", "r": "jpg"}),
                 ("img/a/1.jpg img/b/2.jpg labels/a/1.txt labels/b/2.txt", {"a/1": "cls jpg txt", "b/2": "cls jpg txt"}),
                 ("images/train/1.jpg images/val/2.jpg labels/train/1.txt labels/val/2.txt",
                  {"train/1": "jpg txt", "val/2": "jpg txt"}),
@@ -577,26 +579,33 @@ class SetsAsClasses(RemedyTest):
                  {"train2017/1": "jpg txt", "val2017/2": "jpg txt"}),
                 ("train/images/1.jpg train/labels/1.txt valid/images/2.jpg valid/labels/2.txt",
                  {"train/1": "jpg txt", "valid/2": "jpg txt"}),
-                ("train_images/1.jpg train_masks/1_mask.png", {"1": "jpg mask.png"}),
+                ("train_images/1.jpg train_masks/1_mask.png", {"1": "jpg train-mask.png"}),
                 ("JPEGImages/1.jpg Annotations/1.xml SegmentationClass/1.png ImageSets/Main/train.txt",
-                 {"1": "jpg seg.png xml"}),
+                 {"1": "jpg segmentation.png xml"}),
                 ("images/train/1.jpg images/val/2.jpg", {"train/1": "jpg", "val/2": "jpg"}),
                 ("cat/1.jpg cat/1_mask.png dog/2.jpg dog/2_mask.png", {"cat/1": "cls jpg mask.png", "dog/2": "cls jpg mask.png"}),
-                ("cat/1_rgb.png cat/1_depth.png", {"cat/1_rgb": "cls depth.png png"}),
-                ("cat/images/1.jpg cat/masks/1.png", {"cat/images/1": "cls jpg mask.png"}),
+                ("cat/1_rgb.jpg cat/1_depth.png cat/2_rgb.jpg cat/2_depth.png",
+                 {"cat/1_rgb": "cls depth.png jpg", "cat/2_rgb": "cls depth.png jpg"}),
+                ("cat/images/1.jpg cat/masks/1.png cat/images/2.jpg cat/masks/2.png",
+                 {"cat/images/1": "cls jpg mask.png", "cat/images/2": "cls jpg mask.png"}),
                 ("7f/images/7f.jpg 7f/masks/a.png 7f/masks/b.png",
                  {"7f/images/7f": "cls jpg mask.0.png mask.1.png"})):
             with self.subTest(files):
                 shutil.rmtree(self.folder / self.source, ignore_errors=True)
                 self.make(*files.split())
-                commands = [command for command in self.refused() if "classes.txt" not in command and "--primary" not in command]
+                commands = [command for command in self.refused(several="valid/2" in expected)
+                            if "classes.txt" not in command and "--primary" not in command]
                 for command in commands:
                     self.follow(command)
+                if "valid/2" in expected:  # "and the same for the other sets"
+                    self.follow(commands[0].replace("/train", "/valid"))
                 self.assertEqual(self.samples(), expected)
 
     def test_parts_that_are_classes_or_samples_are_taken_as_the_refusal_says(self):
-        for files, labels in (("images/1.jpg masks/2.png", {"images/1": 0, "masks/2": 1}),
-                              ("cat/1.jpg cat/1_mask.png", {"cat/1": 0, "cat/1_mask": 0})):
+        for files, labels in (("images/p.jpg images/q.jpg masks/p.png masks/q.png",
+                               {"images/p": 0, "images/q": 0, "masks/p": 1, "masks/q": 1}),
+                              ("cat/1.jpg cat/1_mask.png cat/2.jpg cat/2_mask.png",
+                               {"cat/1": 0, "cat/1_mask": 0, "cat/2": 0, "cat/2_mask": 0})):
             with self.subTest(files):
                 shutil.rmtree(self.folder / self.source, ignore_errors=True)
                 self.make(*files.split())
