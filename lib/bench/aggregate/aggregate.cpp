@@ -288,8 +288,8 @@ void take_judgment(FleetNode& row, const std::string& metric, double rate, const
     row.slowest = judgment.of_median;
     row.slowest_metric = metric;
   }
-  if (judgment.verdict == stats::NodeVerdict::healthy || row.state == NodeState::slow) return;
   const bool is_implausible = std::max(judgment.of_median, 1 / judgment.of_median) > kMostRateRatio;
+  if (row.state == NodeState::slow || (judgment.verdict == stats::NodeVerdict::healthy && !is_implausible)) return;
   if (judgment.verdict == stats::NodeVerdict::undecided || is_implausible) {
     if (row.state != NodeState::healthy && !is_implausible) return;
     row.state = NodeState::undecided;

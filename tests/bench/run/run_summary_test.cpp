@@ -261,12 +261,12 @@ TEST_CASE("when input is fast enough compute limits") {
   CHECK(contains(summary.verdict.text, "GPUs are fed"));
 }
 
-TEST_CASE("the first line says warm where storage was not measured") {
+TEST_CASE("the verdict says warm where storage was not measured") {
   MeasuredNode node = small_node();
   for (const CacheState state : {CacheState::warm, CacheState::mixed}) {
     node.cache_state = state;
     const std::string words = std::string(enum_name(state)) + " page cache";
-    CHECK(contains(summarize_run(node, thousand_each(2), float_crops()).verdict.text, words));
+    CHECK(contains(words_of(summarize_run(node, thousand_each(2), float_crops()).verdict), words));
     CHECK(contains(summarize_run(node, {}, float_crops()).verdict.text, words));
   }
   node.cache_state = CacheState::unknown;
@@ -512,7 +512,7 @@ TEST_CASE("a job that is missed while others disturb is undecided, one that is m
   const Verdict anyway = summarize_run(node, thousand_each(2), forced).verdict;
   CHECK(anyway.ok == false);
   CHECK(anyway.remedy == "run again on an idle machine to find out what would close the gap");
-  CHECK(contains(anyway.text, "disturbed: others used 1.3 of 2 cores"));
+  CHECK(contains(words_of(anyway), "disturbed: others used 1.3 of 2 cores"));
   const JobRequirement small{{1, 50, 0.5, 1}, 1, nullptr};
   CHECK(summarize_run(node, small, float_crops()).verdict.ok == true);
   node.neighbors = {0.19, 2, 40e6, 0.049};
