@@ -60,7 +60,7 @@ std::uint64_t size_number(const std::string& option, std::string_view text, Unit
 
 /// For a training step, "200" probably means milliseconds, not seconds; for a size, "10" means no bytes.
 void require_unit(const Field& field, const std::string& text) {
-  constexpr double kLeastBytes = 512;
+  constexpr double kLeastBytes = 500;
   const std::optional<double> bare = parse_decimal(text);
   if (!bare) return;
   const bool is_small = *bare > 0 && *bare < kLeastBytes;

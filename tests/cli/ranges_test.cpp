@@ -59,7 +59,7 @@ TEST_CASE("a number outside of its option's range is refused by every verb, with
           std::ostringstream out;
           std::ostringstream err;
           CHECK(run_app(app, args, Console{out, err}) == 2);
-          CHECK(err.str().find(fmt::format("error: {} must be {}\n", option.field.spelling(),
+          CHECK(err.str().find(fmt::format("{} must be {}, not ", option.field.spelling(),
                                            range_text(*option.field.range, option.unit))) != std::string::npos);
           ++refused;
         }
