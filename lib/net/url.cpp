@@ -212,7 +212,9 @@ S3Location parse_s3_location(std::string_view text) {
   const std::size_t tenant = bucket.find(':');
   const bool has_tenant =
       tenant != std::string::npos && tenant > 0 && bucket.find(':', tenant + 1) == std::string::npos;
-  if (bucket.find('@') != std::string::npos || (tenant != std::string::npos && !has_tenant)) {
+  // A secret may contain a slash: s3://KEY:SEC/RET@bucket.
+  const bool may_be_login = tenant != std::string::npos && text.find('@') != std::string_view::npos;
+  if (bucket.find('@') != std::string::npos || may_be_login || (tenant != std::string::npos && !has_tenant)) {
     throw Error(ErrorCode::usage, "an s3:// address must not contain keys; give them in the environment or a profile");
   }
   const std::string_view name = std::string_view(bucket).substr(has_tenant ? tenant + 1 : 0);

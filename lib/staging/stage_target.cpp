@@ -42,12 +42,18 @@ Pins pins_of(const std::vector<StageFile>& files) {
   return pins;
 }
 
+/// Whether pins are those of one file, or of indexes of one shard, which may have been copied.
+bool is_same_file(const std::string& name, std::string_view pin, std::string_view other) {
+  const bool is_index = name.ends_with(".tar.index");
+  return pin == other || (is_index && pin.substr(0, pin.find('/')) == other.substr(0, other.find('/')));
+}
+
 /// Whether all files that stages brought are also wanted, with these pins, or describe the whole set, such as manifests.
 /// False if there are none.
 bool only_grows(const StageJournal::State& state, const Pins& pins) {
   return !state.files.empty() && std::ranges::all_of(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);
-    return formats::is_set_file(item.first) || (pin != pins.end() && pin->second == item.second.pin);
+    return formats::is_set_file(item.first) || (pin != pins.end() && is_same_file(item.first, pin->second, item.second.pin));
   });
 }
 
@@ -221,7 +227,7 @@ void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<
   std::erase_if(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);
     if (pin != pins.end() && pin->second == item.second.pin) return false;
-    if (grows && formats::is_set_file(item.first)) return false;  // the newer one will replace it
+    if (grows) return false;  // the newer one will replace it
     if (!item.second.found) remove_staged_file(files_, *contained_, item.first);
     return true;
   });

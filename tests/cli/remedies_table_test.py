@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import sys
 import tarfile
@@ -17,6 +18,7 @@ import zipfile
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
+from fleets import node  # noqa: E402
 from program import fake_jpeg, need, result_of  # noqa: E402
 from remedies import AWKWARD, RemedyTest  # noqa: E402
 
@@ -650,6 +652,20 @@ class Table(RemedyTest):
         self.write_shards(a=[("0.jpg", image), ("0.cls", b"0"), ("1.jpg", image), ("1.cls", b"cat"), ("2.jpg", image)])
         (advice,) = self.found(self.shards)
         self.assertIn("no command repairs bad_label, missing_label: correct the source", advice)
+
+    def test_row_measure_together(self):
+        """The nodes of the command are those to measure: its DATA and FOLDER are the user's."""
+        rates = {"node1": 1e9, **{f"node{number}": 2e9 for number in range(2, 9)}}
+        for name, rate in rates.items():
+            (self.folder / f"{name}.json").write_text(json.dumps(node(name, rate)))
+        told = self.call("iobench", "aggregate", *(f"{name}.json" for name in rates))
+        command = re.search(r"`(srun [^`]*)`", told.stdout + told.stderr)[1]
+        words = shlex.split(command)
+        nodes = words[1].removeprefix("--nodelist=").split(",")
+        self.assertEqual(nodes[0], "node1")
+        self.assertTrue(set(nodes) <= set(rates) and len(nodes) > 1)
+        self.assertEqual(words[words.index("--world") + 1], str(len(nodes)))
+        self.assertEqual(words[3:5], ["iobench", "run"])
 
     def test_row_evict(self):
         target = self.staged()

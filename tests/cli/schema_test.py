@@ -194,7 +194,7 @@ class Iobench(EnvelopeTest):
             plain = self.expect("read", 0, *quick)
             self.assertIsNone(plain["result"]["store"]["streaming"])
             self.assertIsNone(plain["result"]["samples_per_second"])
-            stream = self.expect("read", 0, *quick, "--required-rate", "1")
+            stream = self.expect("read", 0, *quick, "--required-rate", "1KB")
             self.assertEqual(stream["result"]["store"]["streaming"]["verdict"], "stream")
             stage = self.expect("read", 3, *quick, "--required-rate", "1000TB/s")
             self.assertEqual(stage["result"]["store"]["streaming"]["verdict"], "stage")

@@ -80,7 +80,6 @@ TEST_CASE("other shapes, and ids that are missing, unknown or there twice, are r
            {"7", "line 1, byte 0: COCO is a JSON object"},
            {R"({"images": []})", "images without the array 'annotations'"},
            {R"({"data": )" + kWhole + "}", "no array 'images'; if another object contains it"},
-           {R"({"images": []})", "no array 'annotations'"},
            {kWhole + "x", "behind the end"},
            {replaced("\"licenses\": [{\"id\": 1}, \"x\", 3]", "\"images\": []"), "'images' is there twice"},
            {replaced("\"id\": 2", "\"id\": 1"), "the image id 1 is also in line 4"},

@@ -23,6 +23,7 @@
 #include "dataset/bucket/prefix_claim.hpp"
 #include "formats/index_kinds.hpp"
 #include "formats/manifest.hpp"
+#include "formats/plan_file.hpp"
 #include "io/run_file.hpp"
 #include "staging/stage_target.hpp"
 #include "sync/task_group.hpp"
@@ -212,8 +213,11 @@ class UploadJob {
     const std::string text = io::fetch_text(store_, found->second, kLargestManifest, context_.stop_token());
     if (text == set.text) return;
     const std::string address = store_.address_of(set.folder);
-    const formats::Manifest there = formats::read_manifest(text, store_.address_of(set.name()));
-    if (!formats::extends(formats::read_manifest(set.text, source_.address_of(set.name())), there)) {
+    formats::Manifest there;
+    if (!formats::is_foreign_manifest(text)) there = formats::read_manifest(text, store_.address_of(set.name()));
+    const formats::Manifest here = formats::read_manifest(set.text, source_.address_of(set.name()));
+    const bool is_converted = at_target_.contains(set.folder + formats::plan_path(0));  // there, so its plan would stay
+    if (is_converted || there.shards.empty() || !formats::extends(here, there)) {
       throw Error(ErrorCode::conflict, At{address},
                   "'{}' contains another set, which this one does not extend; use another prefix", address);
     }

@@ -62,8 +62,8 @@ TEST_CASE("a preset that is not about images is refused") {
 TEST_CASE("absurd options of the pipeline are usage errors that name the option") {
   using Options = PipelineOptions;
   CHECK(refusal([](Options&) {}).empty());
-  CHECK(refusal([](Options& o) { o.workers = 0; }).starts_with("--workers"));
-  CHECK(refusal([](Options& o) { o.workers = kHuge; }).starts_with("--workers"));
+  CHECK(refusal([](Options& o) { o.workers = 0; }).starts_with("-j, --workers"));
+  CHECK(refusal([](Options& o) { o.workers = kHuge; }).starts_with("-j, --workers"));
   CHECK(refusal([](Options& o) { o.gpus = 0; }).starts_with("--gpus"));
   CHECK(refusal([](Options& o) { o.batch = 0; }).starts_with("--batch"));
   CHECK(refusal([](Options& o) { o.batch = kHuge; }).starts_with("--batch"));

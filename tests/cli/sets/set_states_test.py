@@ -211,12 +211,14 @@ class SetStates(StatesTest):
     advice = {}
 
     def keep_advice(self, state, verb, message):
-        """Commands of a message or report, but of those that only tell what a verb is, or are about what it has written."""
+        """Commands of a message or report, but of those that only tell what a verb is, write to another place, or need a
+        newer program."""
         for command in re.findall(r"`(shardctl [^`]+)`|next: (shardctl \S+ .*?)(?= next: |$)", message):
             command = (command[0] or command[1]).split(" # ")[0].replace("$/", f"{self.root}/")
             if command.startswith("shardctl merge ") and "--missing`" in message:
                 continue  # only behind the parts that have to run
-            if re.match(r"shardctl (cache )?\S+ [^-]", command) and not re.search(r"\bout\b|^shardctl verify |/new\b", command):
+            if re.match(r"shardctl (cache )?\S+ [^-]", command) and not re.search(r"\bout\b|\bDST\b|^shardctl verify |/new\b", command) \
+                    and not state.row.startswith("newer"):
                 with self.lock:
                     self.advice.setdefault((state.name, command), verb)
         if re.search(r"same command", message):

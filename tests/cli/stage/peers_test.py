@@ -98,8 +98,8 @@ class Neighbours(PeersTest):
             list(pool.map(stage, range(4)))
         for node in range(4):
             self.assertEqual(staged(self.folder / f"together-{node}"), self.whole)
-        self.assertLess(self.store.bytes_sent(), self.bytes + 300 * len(self.store.answers()))
-
+        manifests = 8 * (self.shards / "manifest.json").stat().st_size  # not cached, read twice by each
+        self.assertLess(self.store.bytes_sent(), self.bytes + manifests + 300 * len(self.store.answers()))
 
     def test_a_sample_proxy_serves_the_new_set_after_it_was_replaced_under_the_same_names(self):
         folder = self.folder / "proxy"
@@ -109,7 +109,9 @@ class Neighbours(PeersTest):
         for name in ("shards", "src"):
             shutil.rmtree(self.folder / name)
         self.make_shards(per_class=50)
-        shutil.rmtree(folder / "files")  # as the sample says
+        for path in (folder / "files").rglob("*"):  # as the sample says
+            if path.is_file():
+                path.unlink()
         result = self.stage_result(f"{proxy.url}/shards", self.folder / "new")
         self.assertEqual((result["verified"], staged(self.folder / "new")), ("checksum", tree(self.shards)))
 

@@ -688,10 +688,12 @@ TEST_CASE("texts in capitals are added where they are declared, beside those tha
 }
 
 TEST_CASE("masks that nothing declares are refused, with and without classes, and taken as samples with --primary") {
-  for (const auto& [mask, unlabeled] : {std::pair{"cat/a_mask.png", false}, {"masks/a.png", true}}) {
+  for (const bool unlabeled : {false, true}) {
     TempDir dir;
-    write_file(dir.path(unlabeled ? "src/images/a.png" : "src/cat/a.png"), "x");
-    write_file(dir.path(std::string("src/") + mask), "x");
+    for (const std::string stem : {"dune", "pine", "reef"}) {
+      write_file(dir.path(unlabeled ? "src/images/" + stem + ".png" : "src/cat/" + stem + ".png"), std::string(50'000, 'x'));
+      write_file(dir.path(unlabeled ? "src/masks/" + stem + ".png" : "src/cat/" + stem + "_mask.png"), "x");
+    }
     ConvertOptions options;
     options.source = dir.path("src");
     options.target = dir.path("out");
@@ -700,7 +702,7 @@ TEST_CASE("masks that nothing declares are refused, with and without classes, an
     CHECK(doctest::String(failure(options).what()) == doctest::Contains("--primary png"));
     CHECK_FALSE(fs::exists(dir.path("out")));
     options.sharding.primary = {"png"};
-    CHECK(run(options).samples == 2);
+    CHECK(run(options).samples == 6);
   }
 }
 

@@ -147,7 +147,7 @@ const SourceFault kFaults[] = {
     {"fewer bytes than the range has", 2, 2, changed([](auto& reply) { reply.body.resize(10); })},
     {"another ETag, once", 2, 2, changed([](auto& reply) { replace(reply.headers, "v1", "v9"); })},
     {"another ETag, always", 1, kForEver, changed([](auto& reply) { replace(reply.headers, "v1", "v9"); }), {}, ErrorCode::io},
-    {"a weak ETag, always", 1, kForEver, changed([](auto& reply) { replace(reply.headers, "\"v1", "W/\"v1"); }), {}, ErrorCode::io},
+    {"a weak ETag, always", 1, kForEver, changed([](auto& reply) { replace(reply.headers, "\"v1", "W/\"v1"); })},
     {"404, once", 2, 2, status(404)},
     {"404 for its bytes alone, always", 2, kForEver, status(404), ErrorCode::io},
     {"416, once", 2, 2, status(416, "Content-Range: bytes */5\r\n")},

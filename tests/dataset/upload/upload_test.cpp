@@ -149,10 +149,11 @@ TEST_CASE(
   CHECK(set.upload(whole).bytes_sent == 0);
 
   CHECK(failure_of([&] { set.upload(); }).says("which this one does not extend"));  // backwards
-  set.server.put("set/shardindex.json", "of somebody else");
-  whole.content["manifest.json"] = set.source.content["manifest.json"];
-  CHECK(failure_of([&] { set.upload(whole); }) == ErrorCode::conflict);
-  CHECK(set.server.bytes("set/shardindex.json") == "of somebody else");
+  Fixture other;
+  other.upload(set.source);
+  other.server.put("set/shardindex.json", "of somebody else");
+  CHECK(failure_of([&] { other.upload(whole); }) == ErrorCode::conflict);
+  CHECK(other.server.bytes("set/shardindex.json") == "of somebody else");
 }
 
 TEST_CASE("an upload without its manifest is unfinished, and the same command continues it inside the shards") {

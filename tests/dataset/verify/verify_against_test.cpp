@@ -172,8 +172,8 @@ TEST_CASE("files that cannot be read are not missed where convert left such out,
 
 TEST_CASE("what a convert did to the samples is still known after a reshard") {
   Source source;
-  source.write("a/2_mask.png", test::kPng);
-  source.options.sharding.sidecars = {"_mask.png"};
+  source.write("a/2_note.txt", "a note");
+  source.options.sharding.sidecars = {"_note.txt"};
   source.options.sharding.resize = 16;
   source.options.sharding.metadata = source.table("m.csv", "path,w\na/1.jpg,1\na/2.jpg,2\nb/3.jpg,3\nb/4.jpg,4\n");
   source.convert();

@@ -18,7 +18,7 @@ class Uploader:
     def __init__(self, server, region="us-east-1"):
         self.server = server
         self.region = region
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
 
     def request(self, method, bucket, key="", query=None, body=b"", headers=None):
         path = f"/{encode(bucket)}" + (f"/{encode(key, '/')}" if key else "")
