@@ -66,7 +66,6 @@ gone-bare         F      R    R    R       R       R    R     R        R    R   
 gone-staged       F      R    R    R       R       R    R     R        ok   R       R      R      ok   R     ok     R     R     F
 partial           W      W    W    W       W       R    R     R        ok   ok      R      R      ok   R     ok|R   R     R     W
 appending         W      ok   ok   ok      ok      W    R     R        ok   R       R      ok     R    R     -      R     ok    none
-growing           W      ok   ok   ok      ok      W    R     R        ok   R       R      R      ok   R     ok     R     R     ok|W
 appended          W      ok   ok   ok      ok      W    R     R        ok   R       R      ok     R    R     -      ok    ok    none
 complete          ok     ok   ok   ok      ok      ok   R     W        ok   R       R      ok     R    R     ok     ok    ok    none
 complete-noindex  ok     ok   ok   ok      ok      ok   R|ok  W        ok   R       R      ok     R    R     ok     ok    ok    none
@@ -129,7 +128,6 @@ extra-indexed     ok     ok   ok   ok      ok      ok   ok
 extra-staged      ok     ok   ok   ok      ok      ok   R|ok
 extra-append      W      ok   ok   ok      ok      W    R|ok
 appending         W      ok   ok   ok      ok      W    R|ok
-growing           ok     ok   ok   ok      ok      ok   R|ok
 appended          W      ok   ok   ok      ok      W    R|ok
 complete          ok     ok   ok   ok      ok      ok   R|ok
 complete-noindex  ok     ok   ok   ok      ok      ok   R|ok
@@ -221,7 +219,6 @@ WORDS = {
     "partial": (r"SET has the part|has the part .* of a set", ""),
     "appending": (r"an append into SET has not finished; the set itself is whole", r"same command|--discard|`shardctl convert "),
     "appended": (r"an append into SET is complete but not yet listed", r"`shardctl merge SET`"),
-    "growing": (r"the (stage|upload) of more shards into SET has not finished; the set itself is whole", r"same (command|stage|upload)|`shardctl (stage|upload) "),
     "complete": (r"", ""),
     "foreign": (r"", r""),
     "extra": (r"\d+ tars? of SET (is|are) not in its manifest.*(zz|shard-000004)\.tar", r"move|name"),

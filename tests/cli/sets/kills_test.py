@@ -42,12 +42,10 @@ append-part    disk    appendparts   index S --replace         | convert $p S --
 append-merge   disk    appendparts   index S                   | convert $p S --samples 10; convert $p2 S --samples 10 --append --part 0/2; convert $p2 S --samples 10 --append --part 1/2 | merge S | -
 stage          disk    stage         stage $B S --lease 0      | mkdir S | stage $A S --lease 0 | -
 stage-again    disk    stage         convert $p S --samples 10 | stage $A S --lease 0; rm S/shard-000001.tar | stage $A S --lease 0 | -
-stage-grown    disk    stagegrown    stage $B S --lease 0      | stage $A S --lease 0   | stage $G S --lease 0 | -
 reshard        disk    reshard       convert $p S --samples 10 | mkdir S | reshard $A S --samples 12 | -
 reshard-merge  disk    reshardparts  reshard $A S --samples 7  | reshard $A S --samples 12 --part 0/2; reshard $A S --samples 12 --part 1/2 | merge S | -
 upload         bucket  upload        convert $q S --samples 10 | mkdir S | upload $A S -j 1 | -
 upload-many    bucket  upload        upload $B S               | mkdir S | upload $A S | -
-upload-grown   bucket  upload        upload $B S               | stage $A S --lease 0 | upload $G S | -
 b-convert      bucket  convert       convert $q S --samples 10 | mkdir S | convert $p S --samples 10 | -
 b-part         bucket  parts         upload $A S               | convert $p S --samples 10 --part 0/2 | convert $p S --samples 10 --part 1/2 | merge S
 b-merge        bucket  parts         convert $p S --samples 7  | $parts0 | merge S | -
@@ -90,8 +88,6 @@ def row_of(folder, shards):
             return "incomplete"
         if listed == set(shards):
             return "complete"
-        if listed < {path.name for path in folder.glob("*.tar")} and (has(".shardkit/uploads/upload.json") or has(".shardkit/staged.json")):
-            return "growing"
         return "appended" if has(".shardkit/append-*/manifest.json") else "appending" if has(".shardkit/append-*/.shardkit/plan") else "complete"
     if has(".shardkit/uploads/upload.json"):
         return "uploading"
@@ -243,7 +239,7 @@ class Kills(StatesTest):
         """Whether verify tells the state that the files have."""
         shards = [name for name in whole if name.endswith(".tar")]
         row = row_of(self.files(scenario, cell), shards)
-        codes = {"empty": 4, "complete": 0, "appending": 0, "appended": 0, "growing": 0}
+        codes = {"empty": 4, "complete": 0, "appending": 0, "appended": 0}
         verified = self.run_there("verify S", scenario, cell)
         message = " ".join((verified.stdout + verified.stderr).split())
         state = State(scenario.name, row, scenario.kind, [], cell)

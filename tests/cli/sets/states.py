@@ -32,7 +32,6 @@ KINDS = {
     "reshard": "reshard $A S --samples 12",
     "reshardparts": "reshard $A S --samples 12 --part 0/2 + reshard $A S --samples 12 --part 1/2 + merge S",
     "stage": "stage $A S --lease 0",
-    "stagegrown": "stage $G S --lease 0",
     "stagegroup": "stage $D S --lease 0",
     "include": "stage $A S --lease 0 --include shard-000000.tar",
     "rank": "stage $A S --lease 0 --rank 0 --world 2",
@@ -145,7 +144,6 @@ appending-plan          appending     append    $convert; kill gplans=1,appended
 appending-one           appending     append    $convert; kill appended=1 $append
 appending-part          appending     appendparts $convert; convert $p2 S --samples 10 --append --part 1/2
 appending-second        appending     append    convert $p1 S --samples 10; convert $p S --samples 10 --append; kill appended=1 $append
-growing                 growing       stagegrown stage $A S --lease 0; kill tars=5,m=1 stage $G S --lease 0 -j 1
 appended                appended      append    $convert; kill gm=1,tars=4 $append
 appended-half           appended      append    $convert; kill tars=5 $append
 appended-all            appended      append    $convert; kill tars=6 $append
