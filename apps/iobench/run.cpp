@@ -54,11 +54,11 @@ void stage_table(const bench::RunResult& result, std::string& out) {
 void presets(const bench::RunResult& result, std::string& out) {
   auto to = std::back_inserter(out);
   const auto& rows = result.summary.presets;
-  if (!rows.empty()) fmt::format_to(to, "\n{:<18}{:>9}{:>11}{:>10}\n", "preset", "GPUs fed", "samples/s", "of");
+  if (!rows.empty()) fmt::format_to(to, "\n{:<18}{:>9}{:>10}{:>9}\n", "preset", "GPUs fed", "samples/s", "of");
   for (const bench::PresetRow& row : rows) {
     const bench::Preset& preset = bench::find_preset(row.name);
     if (preset.jpeg != result.decode.has_value()) continue;
-    fmt::format_to(to, "{:<18}{:>9}{:>11}{:>10}  {}\n", row.name, row.gpus_fed.value_or(0),
+    fmt::format_to(to, "{:<18}{:>9}{:>10}{:>9}  {}\n", row.name, row.gpus_fed.value_or(0),
                    per_second_cell(row.samples_per_second),
                    format_rounded_size(static_cast<std::uint64_t>(preset.sample_bytes)), row.edition);
   }

@@ -73,9 +73,6 @@ std::vector<std::string> wids_shards(std::string_view text, const std::string& p
 
 constexpr std::size_t kLongestExtension = 12;  // of "model.safetensors" 11
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// "x.idx" and "x.mp4", but neither "v1.0" nor ".hidden".
 bool has_extension(std::string_view name) {
   const auto [stem, extension] = formats::split_extension(name);

@@ -72,7 +72,7 @@ FolderManifests manifests_by_folder(const ShardSet& set);
 /// The manifest entries of the set's shards, in the order of the shards; null for a shard that no manifest lists.
 std::vector<const formats::ManifestShard*> listed_shards(const ShardSet& set, const FolderManifests& manifests);
 
-/// The manifest.json of a folder; empty if there is none, a damaged one, or that of another program.
+/// The manifest.json of a folder; empty without one, and for one that is damaged or of another program.
 std::optional<formats::Manifest> find_manifest(Inputs& inputs, const std::string& folder);
 
 }  // namespace shardkit::catalog

@@ -56,9 +56,7 @@ std::uint64_t hash_of(std::string_view folder, std::string_view stem) {
   return xxh3_64(as_bytes(io::join_path(std::string(folder), stem)));
 }
 
-bool is_decimal(char c) { return c >= '0' && c <= '9'; }
-bool is_latin(char c) { return lower_case(c) >= 'a' && lower_case(c) <= 'z'; }
-bool has_letter(std::string_view text) { return std::ranges::any_of(text, is_latin); }
+bool has_letter(std::string_view text) { return std::ranges::any_of(text, is_letter); }
 
 std::vector<std::string_view> stems_of(const Entries& files) {
   std::vector<std::string_view> stems;
@@ -75,7 +73,7 @@ struct Affix {
       prefix = prefix.substr(0, static_cast<std::size_t>(std::ranges::mismatch(prefix, name).in1 - prefix.begin()));
       while (!name.ends_with(suffix)) suffix.remove_prefix(1);
     }
-    while (!prefix.empty() && is_decimal(prefix.back())) prefix.remove_suffix(1);
+    while (!prefix.empty() && is_digit(prefix.back())) prefix.remove_suffix(1);
     suffix.remove_prefix(std::min(suffix.find_first_of(kSeparators), suffix.size()));
     if (!has_letter(suffix)) suffix = {};
   }
@@ -95,9 +93,9 @@ bool is_numbering(const std::vector<std::string_view>& names) {
     std::string around;
     std::size_t count = 0;
     for (std::size_t at = 0, end = 0; at < name.size(); at = end) {
-      end = is_decimal(name[at]) ? std::min(name.find_first_not_of(kDigits, at), name.size()) : at + 1;
-      around += is_decimal(name[at]) ? '0' : name[at];
-      if (!is_decimal(name[at])) continue;
+      end = is_digit(name[at]) ? std::min(name.find_first_not_of(kDigits, at), name.size()) : at + 1;
+      around += is_digit(name[at]) ? '0' : name[at];
+      if (!is_digit(name[at])) continue;
       if (++count > numbers.size()) numbers.emplace_back();
       numbers[count - 1].insert(parse_count(name.substr(at, end - at)).value_or(UINT64_MAX));
     }
@@ -219,7 +217,7 @@ std::string field_option(std::string_view folder, std::string_view ending, const
   for (const std::string_view text : {folder, parts.stem.substr(parts.stem.find_last_of(kSeparators) + 1)}) {
     std::string word = lower_case(text.substr(0, 12));
     if (word.size() > 3 && word.ends_with('s') && !word.ends_with("ss")) word.pop_back();
-    for (char& c : word) c = is_latin(c) || is_decimal(c) ? c : '-';
+    for (char& c : word) c = is_letter(c) || is_digit(c) ? c : '-';
     if (has_letter(word)) names.push_back(fmt::format("{}.{}", word, extension));
   }
   for (std::size_t number = 0; number <= used.size(); ++number)

@@ -5,14 +5,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/text.hpp"
+
 namespace shardkit {
 namespace {
 
 /// Characters that mean nothing to a shell anywhere in a word.
 bool is_plain(char c) {
   constexpr std::string_view kOthers = "_-./:=,@%+";
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         kOthers.find(c) != std::string_view::npos;
+  return is_letter(c) || is_digit(c) || kOthers.find(c) != std::string_view::npos;
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }

@@ -39,9 +39,7 @@ std::size_t character_length(std::string_view text, std::size_t at) {
   return length;
 }
 
-bool is_scheme_character(char c) {
-  return (c >= '0' && c <= '9') || (lower_case(c) >= 'a' && lower_case(c) <= 'z') || c == '+' || c == '-' || c == '.';
-}
+bool is_scheme_character(char c) { return is_digit(c) || is_letter(c) || c == '+' || c == '-' || c == '.'; }
 
 std::optional<double> take_decimal(std::string_view& text, std::chars_format format) {
   double value = 0;

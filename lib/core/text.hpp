@@ -16,6 +16,10 @@ namespace shardkit {
 /// A-Z as a-z; every other byte, including UTF-8, unchanged. Independent of the locale.
 constexpr char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+/// Of ASCII, independent of the locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_letter(char c) { return lower_case(c) >= 'a' && lower_case(c) <= 'z'; }
+
 inline std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = lower_case(c);

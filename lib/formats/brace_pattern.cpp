@@ -128,8 +128,6 @@ struct NumberSpan {
   bool operator==(const NumberSpan&) const = default;
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// Whether `next` counts on from `name`: both are equal except for one number of equal width, which is greater by one.
 std::optional<NumberSpan> counted_number(std::string_view name, std::string_view next) {
   if (name.size() != next.size()) return std::nullopt;

@@ -13,9 +13,7 @@ constexpr std::size_t kHashMark = 17;      // '-' and 16 digits
 constexpr std::size_t kCollisionMark = 9;  // '-' and 8 digits
 constexpr std::size_t kShortestCutKey = 30;
 
-bool is_portable(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
+bool is_portable(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; }
 
 void append_portable(std::string& out, char c) {
   if (is_portable(c)) {

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "formats/tsv.hpp"
 
 namespace shardkit::formats {
@@ -45,7 +46,7 @@ std::string_view wids_key(std::string_view name) {
   return name.substr(0, name.find('.', slash == std::string_view::npos ? 0 : slash));
 }
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
 bool is_number(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
 

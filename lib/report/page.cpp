@@ -220,7 +220,7 @@ std::string data_url(std::string_view json) {
   constexpr std::string_view kPlain = "{}[]():;,._-+/=!*$@?~|^`";
   std::string out = "data:application/json;charset=utf-8,";
   for (const char c : json) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    const bool letter = is_letter(c) || is_digit(c);
     if (letter || kPlain.find(c) != std::string_view::npos) {
       out += c;
     } else {

@@ -209,10 +209,8 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
   } else {
     std::set<std::string> kept;
     for (const StageFile& file : wanted) kept.insert(stem_of(partial_path(file.object.name)));
-    forget_outdated(state, wanted);
+    if (!stays_whole) forget_outdated(state, wanted);  // newer files replace those of a set that grows
     remove_partials(state, &kept);
-  }
-  if (!is_same) {
     files_.remove(path_of(kHitsPath));
     state.commands.clear();
   }
@@ -223,11 +221,9 @@ void StageTarget::adopt(const StagedSetId& set, const std::vector<StageFile>& wa
 /// Removes files of a copy of another set that these files do not need. Only files named in the journal are ours.
 void StageTarget::forget_outdated(StageJournal::State& state, const std::vector<StageFile>& wanted) {
   const auto pins = pins_of(wanted);
-  const bool grows = only_grows(state, pins);
   std::erase_if(state.files, [&](const auto& item) {
     const auto pin = pins.find(item.first);
     if (pin != pins.end() && pin->second == item.second.pin) return false;
-    if (grows) return false;  // the newer one will replace it
     if (!item.second.found) remove_staged_file(files_, *contained_, item.first);
     return true;
   });

@@ -280,6 +280,24 @@ TEST_CASE("an append is read as the old set until it has ended") {
   CHECK(moved.shards().size() == 3);
 }
 
+TEST_CASE("shards that a later upload or stage has brought are no part of the set before its manifest, and not extra") {
+  const auto check = [](const TextFiles& files, bool is_staged) {
+    const SeenSet seen = see(with(files, "shard-000003.tar", "tar"));
+    REQUIRE(seen.as<Growing>());
+    CHECK(seen.as<Growing>()->shards == std::vector<std::string>{"shard-000003.tar"});
+    CHECK(seen.as<Growing>()->is_staged == is_staged);
+    CHECK(seen.extra.empty());
+    CHECK(seen.shards().size() == 3);
+  };
+  const TextFiles set{{formats::kManifestName, manifest_of(3, "")}};
+  check(with(with_shards(3, set), formats::kUploadRecord, "{}"), false);
+  formats::StageJournalState journal;
+  journal.set = formats::StagedSetId{{7, 7}, 0, "/source"};  // not that of the marker
+  for (const auto& [name, text] : with_shards(4)) journal.files[name] = {kShardBytes, "pin", {}};
+  TextFiles staged = with(with_shards(3, set), formats::kStagedMarkerPath, marker_of());
+  check(with(staged, formats::kStageJournalPath, journal.text()), true);
+}
+
 TEST_CASE("tars that nothing lists are extra, and no shards of the set") {
   const SeenSet seen = see(with(kWhole, "zz.tar", "tar"));
   CHECK(seen.as<Complete>());

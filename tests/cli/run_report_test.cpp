@@ -104,7 +104,7 @@ TEST_CASE(
   result.summary.loader.is_uneven = true;
   result.summary.loader.reshard = "shardctl reshard data OUT --shards 12";
   const std::string report = shardkit::cli::answer_text(answer_run(result), 1, {.columns = 80});
-  CHECK(std::ranges::count(report, '\n') <= 23);
+  CHECK(std::ranges::count(report, '\n') <= 22);
   CHECK(contains(report, "hint: the shards do not divide by the GPUs"));
   CHECK(contains(report, "hints more with --verbose\n"));
 }

@@ -150,6 +150,14 @@ class Output(unittest.TestCase):
         self.assertIsNotNone(difference("done\n", "shardctl: warning: 3 files were left out\ndone\n"))
         self.assertIsNotNone(difference("decode at 7/s\n", "decode at 9/s; nothing else was measured\n"))
 
+    def test_clauses_of_a_verdict_may_stand_below_it(self):
+        shown = "7 samples/s; decode is the bottleneck; storage not measured: warm page cache (6 s)\n\nstage\n"
+        self.assertIsNone(difference(shown, "9 samples/s; decode is the bottleneck; disturbed: others used 1.2 of 2 cores (1 s)\n"
+                                     "storage not measured: warm page cache\n\nstage\n"))
+        self.assertIsNone(difference(shown, "9 samples/s; decode is the bottleneck (1 s)\nstorage not measured: warm page cache\n"
+                                     "disturbed: others used 1.2 of 2 cores\n\nstage\n"))
+        self.assertIsNotNone(difference(shown, "9 samples/s; decode is the bottleneck (1 s)\nread is slow\n\nstage\n"))
+
     def test_the_row_of_the_pipeline_may_be_missing_but_not_be_another(self):
         shown = "decode  7/s\npipeline  6/s  all at once\ndone\n"
         self.assertIsNone(difference(shown, "decode  1/s\npipeline  2/s  all at once\ndone\n"))

@@ -22,6 +22,8 @@ CLAUSES = ("; disturbed: ...others used ... of the disk", "; disturbed: ...other
            "; this is uncertain: ... with a longer --budget",
            " on an idle machine", "; --python measures it")  # of what a loader delivers
 CLAUSE = re.compile("|".join("[^;]*?".join(map(re.escape, clause.split("..."))) for clause in CLAUSES))
+# The verdict, with the clauses that did not fit into its line below it, up to the blank line before the table.
+VERDICT_WITH_NOTES = re.compile(r"^(.* samples/s; .* is the bottleneck.*?)( \([^()]+\))\n((?:(?!iobench: |hint: )[^\n]+\n)+)(?=\n)", re.MULTILINE)
 
 
 def masked(line):
@@ -37,6 +39,7 @@ def masked(line):
 
 def lines_of(text, scratch=""):
     text = text.replace(str(scratch), "") if scratch else text
+    text = VERDICT_WITH_NOTES.sub(lambda found: "; ".join([found[1], *found[3].splitlines()]) + found[2] + "\n", text)
     text = CLAUSE.sub("", text)
     lines = [line.rstrip() for line in text.replace("\r", "\n").splitlines()]
     return [line for line in lines if line and not NOTES.match(line)]

@@ -63,7 +63,7 @@ struct Verdict {
   std::optional<bool> ok = true;  ///< empty: undecided
   std::string limiting_stage;
   std::string text;                     ///< one line
-  std::string remedy;                   ///< what would close the gap; empty if there is none
+  std::string remedy;                   ///< what would close the gap, or empty
   std::vector<std::string> notes = {};  ///< what `text` has no space for, a line each
 
   void describe(FieldList& v);

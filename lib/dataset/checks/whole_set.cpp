@@ -17,8 +17,10 @@
 
 namespace shardkit::dataset {
 namespace {
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-}
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // in names that were not UTF-8
+
+}  // namespace
 
 std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& folder) {
   std::vector<std::string> paths;
@@ -31,8 +33,9 @@ std::vector<std::string> plans_in(catalog::Inputs& inputs, const std::string& fo
 
 std::string advice_for_conflicts(const LabelComparison& labels, const std::string& merge) {
   if (labels.unclear_name.empty()) return merge;
-  return fmt::format("class names such as '{}' were not UTF-8 and may be equal for different classes: convert these sources again",
-                     labels.unclear_name);
+  return fmt::format(
+      "class names such as '{}' were not UTF-8 and may be equal for different classes: convert these sources again",
+      labels.unclear_name);
 }
 
 LabelComparison compare_labels(const catalog::FolderManifests& manifests) {
