@@ -85,7 +85,7 @@ struct Affix {
   std::string_view suffix;
 };
 
-/// Whether names differ only in numbers that leave few out, such as 1, 2, 3: any folder may have such names.
+/// Whether names differ only in numbers of which a quarter is there, such as 1, 2, 3: any folder may have such names.
 bool is_numbering(const std::vector<std::string_view>& names) {
   std::vector<std::set<std::uint64_t>> numbers;  // by their place in the name
   std::optional<std::string> text;               // around them
@@ -102,7 +102,7 @@ bool is_numbering(const std::vector<std::string_view>& names) {
     if (count == 0 || around != text.value_or(around)) return false;
     text = around;
   }
-  return std::ranges::all_of(numbers, [](const auto& all) { return *all.rbegin() - *all.begin() < 2 * all.size(); });
+  return std::ranges::all_of(numbers, [](const auto& all) { return *all.rbegin() - *all.begin() < 4 * all.size(); });
 }
 
 /// Whether folders differ only in a number, as classes and folds do, and parts of samples do not.
@@ -197,12 +197,14 @@ struct FileKind {
 };
 
 /// Whether files that share their names are of two kinds, so that both are parts of a sample. If the names are only
-/// numbers, classes of JPEG and of other photos are possible too: those are larger than JPEGs.
+/// numbers, classes of JPEG and of other photos are possible too: those are larger than JPEGs. So are classes of small
+/// and of large photos, and a mask that is a JPEG is rare.
 bool differ(const FileKind& images, const FileKind& others, bool numbered) {
   const bool shared =
       std::ranges::any_of(images.extensions, [&](const auto& e) { return others.extensions.contains(e); });
   if (!shared && (!numbered || (images.is_jpeg() && others.size() < 2 * images.size()))) return true;
-  return images.size() >= (numbered ? 16 : 4) * others.size();
+  const int times = !numbered ? 4 : images.is_jpeg() ? 64 : 16;
+  return images.size() >= times * others.size();
 }
 
 /// --field for files in `folder` that `having` of the samples have; empty if no template describes them. The name is

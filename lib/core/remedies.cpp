@@ -49,7 +49,7 @@ std::string convert(const std::string& source, const std::string& options, const
 }
 std::string list_classes(const Named& folders) {
   return fmt::format(
-      "find {} -mindepth 1 -maxdepth 1 -xtype d ! -name '.*' -printf '%f\\n' | LC_ALL=C sort -u >classes.txt",
+      "(set -C; find {} -mindepth 1 -maxdepth 1 -xtype d ! -name '.*' -printf '%f\\n' | LC_ALL=C sort -u >classes.txt)",
       words(folders));
 }
 std::string add_header(const std::string& table, const std::string& header) {
@@ -57,10 +57,10 @@ std::string add_header(const std::string& table, const std::string& header) {
 }
 std::string from_parquet(const std::string& table) {
   return fmt::format(
-      "python3 -c 'import base64, json, sys, pyarrow.parquet as p; text = lambda v: base64.b64encode(v).decode() if "
+      "(set -C; python3 -c 'import base64, json, sys, pyarrow.parquet as p; text = lambda v: base64.b64encode(v).decode() if "
       "isinstance(v, bytes) else str(v); [print(json.dumps(json.loads(json.dumps(row, default=text), "
       "parse_constant=lambda c: None if c == \"NaN\" else c))) for batch in p.ParquetFile(sys.argv[1]).iter_batches() "
-      "for row in batch.to_pylist()]' {} >table.jsonl",
+      "for row in batch.to_pylist()]' {} >table.jsonl)",
       word(table, "FILE"));
 }
 std::string plan(const std::string& source, const std::string& output) {

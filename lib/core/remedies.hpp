@@ -56,11 +56,11 @@ std::string reshard_unread(const Named& shards);
 std::string reshard_for_ranks(const Named& shards, std::uint64_t ranks);
 /// Writes all sets of a source. `options` are in the form of command_text(). `set`: into this folder of the target.
 std::string convert(const std::string& source, const std::string& options, const std::string& set = {});
-/// Writes the names of the class folders in local folders to classes.txt, for --class-map.
+/// Writes the names of the class folders in local folders to a new file, classes.txt, for --class-map.
 std::string list_classes(const Named& folders);
 /// Adds a first line to a table.
 std::string add_header(const std::string& table, const std::string& header);
-/// Writes a Parquet file as JSON Lines: bytes as base64, NaN as null, infinity and times as texts.
+/// Writes a Parquet file to a new one, table.jsonl, as JSON Lines: bytes as base64, NaN as null, infinity and times as texts.
 std::string from_parquet(const std::string& table);
 /// Plans one set of a source with a class map for all sets.
 std::string plan(const std::string& source, const std::string& output);

@@ -627,6 +627,7 @@ class SetsAsClasses(RemedyTest):
         for others in (("train/stray.jpg", "val/stray.jpg"), ("val/stray.jpg",), ("extra/1.jpg",)):
             with self.subTest(others):
                 shutil.rmtree(self.folder / self.source, ignore_errors=True)
+                (self.folder / "classes.txt").unlink(missing_ok=True)
                 self.make("train/cat/1.jpg", "train/dog/2.jpg", "val/dog/3.jpg", *others)
                 classes, convert, *_ = self.refused()
                 self.follow(classes)
@@ -634,6 +635,15 @@ class SetsAsClasses(RemedyTest):
                 self.assertEqual(self.labels(), {"cat/1": 0, "dog/2": 1})
                 self.follow(convert.replace("/train", "/val"))
                 self.assertEqual(self.labels(), {"dog/3": 1})
+
+    def test_a_list_of_classes_that_is_there_is_not_replaced(self):
+        self.make("bus/1.jpg", "train/2.jpg")
+        *_, classes, convert = self.refused()
+        (self.folder / "classes.txt").write_text("mine\n")
+        followed = self.shell(classes)
+        self.assertNotEqual(followed.returncode, 0)
+        self.assertIn("classes.txt", followed.stderr)
+        self.assertEqual((self.folder / "classes.txt").read_text(), "mine\n")
 
     def test_one_set_is_converted_alone(self):
         self.make("train/cat/1.jpg", "train/dog/2.jpg")

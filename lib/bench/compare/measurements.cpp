@@ -536,12 +536,12 @@ std::span<const ComparedField> compare_metrics() {
   return metrics;
 }
 
-const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file) {
+const ComparedField& compare_metric(std::string_view name, std::string_view option, std::string_view file) {
   const auto found = std::ranges::find(compare_metrics(), name, &ComparedField::name);
   if (found != compare_metrics().end()) return *found;
   std::vector<std::string> names;
   for (const ComparedField& metric : compare_metrics()) names.push_back(metric.name());
-  throw Error(ErrorCode::usage, At{file}, "{}: unknown metric '{}'; known metrics: {}", option, name,
+  throw Error(ErrorCode::usage, At{std::string(file)}, "{}: unknown metric '{}'; known metrics: {}", option, name,
               fmt::join(names, ", "));
 }
 

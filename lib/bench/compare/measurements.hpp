@@ -41,7 +41,7 @@ std::span<const ComparedField> compare_metrics();
 
 /// Finds a metric by name. Throws Error{usage} with a list of all metrics, naming `option`, or the `file` that contains
 /// the name.
-const ComparedField& compare_metric(std::string_view name, std::string_view option, const std::string& file = {});
+const ComparedField& compare_metric(std::string_view name, std::string_view option, std::string_view file = {});
 
 using Conditions = std::map<std::string, std::string>;
 

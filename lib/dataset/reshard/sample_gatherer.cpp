@@ -387,6 +387,10 @@ class SampleGatherer {
         is_renamed_.at(renamed->first) = true;
         member.extension = renamed->second;
       }
+      if (member.extension == "tar") {
+        fail(ErrorCode::unsupported,
+             fmt::format("it has a tar as its member: {}", problem_kind(ProblemCode::nested_tar).meaning));
+      }
       if (member.extension.size() > kLongestExtension) {
         fail(ErrorCode::unsupported,
              fmt::format("the extension '{}' is longer than {} bytes; {} gives it another one", member.extension,

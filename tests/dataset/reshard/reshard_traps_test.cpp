@@ -246,6 +246,13 @@ TEST_CASE("a sample with two members of one extension is refused") {
   CHECK(says(error, "'jpg'"));
 }
 
+TEST_CASE("a tar of tars is refused: it has no samples of its own") {
+  const Error error = refused(TarBuilder().file("./shard-000000.tar", "tar").end());
+  CHECK(error.code() == ErrorCode::unsupported);
+  CHECK(contains(error.what(), "sample './shard-000000'"));
+  CHECK(contains(error.what(), "unpack it, then use the tars in it"));
+}
+
 TEST_CASE("a sparse member is refused: what is stored is not its content") {
   CHECK(refused(TarBuilder().pax({{"GNU.sparse.major", "1"}}).file("k.jpg", "1").end()).code() ==
         ErrorCode::unsupported);
