@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -92,6 +93,19 @@ Answer becomes(std::function<std::string(std::string)> change) {
   };
 }
 
+/// Before its first byte is read, the object becomes one with another last byte. Requests wait until it has.
+Answer becomes_another() {
+  return [](RemoteSet& set, const ServedRequest& request, ServerConnection& connection) {
+    std::call_once(set.replaced, [&] {
+      std::string content = set.server.files().at(RemoteSet::kShard);
+      content.back() ^= 1;
+      set.server.replace(RemoteSet::kShard, content);
+    });
+    const auto reply = set.server.reply_to(request);
+    connection.answer(reply.status, reply.headers, reply.body);
+  };
+}
+
 void trickle(ServerConnection& connection, std::string_view tail) {
   for (std::size_t i = 0; i < tail.size() && !connection.closed(); ++i) {
     connection.send(tail.substr(i, 1));
@@ -115,12 +129,6 @@ void replace(std::string& text, std::string_view what, std::string_view by) {
 }
 
 std::string with_range(std::string_view range) { return fmt::format("ETag: \"v1\"\r\nContent-Range: {}\r\n", range); }
-
-/// All bytes differ, so that it does not matter which range is asked for first.
-std::string with_other_bytes(std::string content) {
-  for (char& byte : content) byte ^= 1;
-  return content;
-}
 
 // clang-format off
 const SourceFault kFaults[] = {
@@ -174,7 +182,7 @@ const SourceFault kFaults[] = {
     {"an object that shrinks", 2, 2, becomes([](const std::string& old) { return old.substr(0, 70'000); }), ErrorCode::corrupt, {}},
     {"an object that is emptied", 2, 2, becomes([](const std::string&) { return ""; }), ErrorCode::corrupt, {}},
     {"an object that grows", 2, 2, becomes([](const std::string& old) { return old + old; }), ErrorCode::corrupt, {}},
-    {"an object whose bytes are others", 2, 2, becomes(with_other_bytes), ErrorCode::corrupt, {}},
+    {"an object whose bytes are others", 1, kForEver, becomes_another(), ErrorCode::corrupt, {}},
     {"an object that is written again", 2, 2, becomes([](std::string old) { return old; })},
     {"an object that changes all the time", 1, kForEver, becomes([](std::string old) { ++old[9]; return old; }), ErrorCode::io, ErrorCode::io},
 };

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -89,6 +90,7 @@ class RemoteSet {
   FakeClock clock;
   shardkit::net::StallLimit stall;
   std::atomic<int> retries = 0;
+  std::once_flag replaced;  ///< of faults that replace the object once
 
  private:
   static StoreServer::Files files_of(const Shards& shards) {
