@@ -126,7 +126,7 @@ TEST_CASE("the refusal of sets has the commands for their shape") {
   CHECK(says(alone, "/src/train DST`"));
 
   const std::string others = refusal({"train/cat/1.jpg", "val/cat/1.jpg", "extra/1.jpg"});
-  CHECK(says(others, "move 'extra' away, or convert each with the classes of all: `find "));
+  CHECK(says(others, "move 'extra' away, or convert each with the classes of all: `(set -C; find "));
   CHECK(says(others, "/src/train DST --class-map classes.txt`"));
 
   CHECK(says(refusal({"Train/cat/1.jpg", "val2017/cat/1.jpg"}), "rename them to train, val and test, or convert each"));

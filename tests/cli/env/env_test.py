@@ -86,10 +86,7 @@ class Env(FolderTest):
     def test_an_ordinary_user_gets_an_answer_too(self):
         if os.geteuid() != 0:
             raise unittest.SkipTest("not the superuser: the other tests are this one")
-        try:
-            finished = run("iobench", "env", "/", "--json", "-", user=65534, group=65534, extra_groups=[])
-        except PermissionError:
-            raise unittest.SkipTest(f"an ordinary user may not run what lies in {PROGRAMS}") from None
+        finished = run("iobench", "env", "/", "--json", "-", user=65534, group=65534, extra_groups=[])
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertFalse(result_of(finished)["result"]["kernel"]["root"])
 

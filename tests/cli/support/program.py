@@ -1,7 +1,9 @@
 """What the tests of whole programs share: running one, and looking at trees of files."""
 
+import atexit
 import ctypes
 import errno
+import functools
 import hashlib
 import json
 import os
@@ -34,9 +36,20 @@ def fake_png(content=b""):
     return b"\x89PNG\r\n\x1a\n" + content + b"\0\0\0\0IEND\xae\x42\x60\x82"
 
 
+@functools.cache
+def programs_of_all():
+    """A copy of the programs that each user can run: the checkout may lie in a home which others cannot enter."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="shardkit-programs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    for program in ("shardctl", "iobench"):
+        shutil.copy(PROGRAMS / program, folder)
+    return folder
+
+
 def run(program, *args, **options):
-    """Runs shardctl or iobench to its end and returns the finished process, outputs as text."""
-    command = [str(PROGRAMS / program), *map(str, args)]
+    """Runs shardctl or iobench to its end, perhaps as another user, and returns the finished process, outputs as text."""
+    command = [str((programs_of_all() if "user" in options else PROGRAMS) / program), *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
