@@ -57,7 +57,8 @@ std::string add_header(const std::string& table, const std::string& header) {
 }
 std::string from_parquet(const std::string& table) {
   return fmt::format(
-      "(set -C; python3 -c 'import base64, json, sys, pyarrow.parquet as p; text = lambda v: base64.b64encode(v).decode() if "
+      "(set -C; python3 -c 'import base64, json, sys, pyarrow.parquet as p; text = lambda v: "
+      "base64.b64encode(v).decode() if "
       "isinstance(v, bytes) else str(v); [print(json.dumps(json.loads(json.dumps(row, default=text), "
       "parse_constant=lambda c: None if c == \"NaN\" else c))) for batch in p.ParquetFile(sys.argv[1]).iter_batches() "
       "for row in batch.to_pylist()]' {} >table.jsonl)",

@@ -142,7 +142,8 @@ TEST_CASE("the refusal of sets has the commands for their shape") {
 TEST_CASE("sets are also named together, by what differs between their folders") {
   CHECK(says(refusal({"seg_train/sea/1.jpg", "seg_test/sea/1.jpg"}), "the sets seg_test and seg_train, which"));
   CHECK(says(refusal({"trainA/1.jpg", "trainB/1.jpg", "testA/1.jpg", "testB/1.jpg"}), "the sets testA and testB and"));
-  CHECK(says(refusal({"x/train/sea/1.jpg", "x/test/sea/1.jpg"}), "/src/x' is not a class: it contains the sets test and"));
+  CHECK(says(refusal({"x/train/sea/1.jpg", "x/test/sea/1.jpg"}),
+             "/src/x' is not a class: it contains the sets test and"));
   CHECK(says(refusal({"train2017/1.jpg", "val2017/1.jpg", "notes/instances_train2017.json"}),
              "/src/notes/instances_train2017.json`"));
   for (const char* name : {"bus_station", "test_station"})
