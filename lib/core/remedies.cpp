@@ -21,6 +21,11 @@ std::string words(const Named& shards) {
   return text;
 }
 
+/// Fails if there is such a file: it is the user's.
+std::string into_new_file(const std::string& command, std::string_view file) {
+  return fmt::format("(set -C; {} >{})", command, file);
+}
+
 }  // namespace
 
 std::string verify(const Named& shards) { return fmt::format("shardctl verify {}", words(shards)); }
@@ -48,21 +53,23 @@ std::string convert(const std::string& source, const std::string& options, const
   return fmt::format("shardctl convert {} DST{}", word(source, "SRC"), (set.empty() ? set : '/' + set) + options);
 }
 std::string list_classes(const Named& folders) {
-  return fmt::format(
-      "(set -C; find {} -mindepth 1 -maxdepth 1 -xtype d ! -name '.*' -printf '%f\\n' | LC_ALL=C sort -u >classes.txt)",
-      words(folders));
+  return into_new_file(
+      fmt::format("find {} -mindepth 1 -maxdepth 1 -xtype d ! -name '.*' -printf '%f\\n' | LC_ALL=C sort -u",
+                  words(folders)),
+      "classes.txt");
 }
 std::string add_header(const std::string& table, const std::string& header) {
   return fmt::format("sed -i {} {}", shell_quoted("1i " + header), word(table, "FILE"));
 }
 std::string from_parquet(const std::string& table) {
-  return fmt::format(
-      "(set -C; python3 -c 'import base64, json, sys, pyarrow.parquet as p; text = lambda v: "
-      "base64.b64encode(v).decode() if "
-      "isinstance(v, bytes) else str(v); [print(json.dumps(json.loads(json.dumps(row, default=text), "
-      "parse_constant=lambda c: None if c == \"NaN\" else c))) for batch in p.ParquetFile(sys.argv[1]).iter_batches() "
-      "for row in batch.to_pylist()]' {} >table.jsonl)",
-      word(table, "FILE"));
+  return into_new_file(
+      fmt::format("python3 -c 'import base64, json, sys, pyarrow.parquet as p; text = lambda v: "
+                  "base64.b64encode(v).decode() if isinstance(v, bytes) else str(v); "
+                  "[print(json.dumps(json.loads(json.dumps(row, default=text), "
+                  "parse_constant=lambda c: None if c == \"NaN\" else c))) "
+                  "for batch in p.ParquetFile(sys.argv[1]).iter_batches() for row in batch.to_pylist()]' {}",
+                  word(table, "FILE")),
+      "table.jsonl");
 }
 std::string plan(const std::string& source, const std::string& output) {
   return fmt::format("shardctl plan {} -o {} --class-map FILE", word(source, "SRC"), shell_word(output));

@@ -84,12 +84,16 @@ Answer whole(std::size_t cut = std::string::npos) {
   };
 }
 
+void as_stored(RemoteSet& set, const ServedRequest& request, ServerConnection& connection) {
+  const auto reply = set.server.reply_to(request);
+  connection.answer(reply.status, reply.headers, reply.body);
+}
+
 /// From now on the object is another one.
 Answer becomes(std::function<std::string(std::string)> change) {
   return [=](RemoteSet& set, const ServedRequest& request, ServerConnection& connection) {
     set.server.replace(RemoteSet::kShard, change(set.server.files().at(RemoteSet::kShard)));
-    const auto reply = set.server.reply_to(request);
-    connection.answer(reply.status, reply.headers, reply.body);
+    as_stored(set, request, connection);
   };
 }
 
@@ -101,8 +105,7 @@ Answer becomes_another() {
       content.back() ^= 1;
       set.server.replace(RemoteSet::kShard, content);
     });
-    const auto reply = set.server.reply_to(request);
-    connection.answer(reply.status, reply.headers, reply.body);
+    as_stored(set, request, connection);
   };
 }
 
